@@ -91,4 +91,4 @@ def _beginning(language: str, text: str) -> str:
         kept -= 3 if text.endswith("eer") else 2 if text[-3:-2] == text[-2:-1] else 1
     elif text[-1] in last:
         kept -= 2 if language == "fr" and text.endswith(("ent", "iqu")) else 1
-    return text[: next((size for size in _COMPARED if size <= kept), 1)]
+    return text[: next((size for size in _COMPARED if size <= kept), 0)]

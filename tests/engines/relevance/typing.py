@@ -51,13 +51,11 @@ async def measure_typing(backend: SearchBackend, data: Path) -> Typing:
         for name in names[:: _STEPS[kind]]:
             for form, pattern in _FORMS.items():
                 text = pattern.format(name[: -(-len(name) * 2 // 3)] if form == "cut" else name)
-                found = [slug in right[name.casefold()] for slug in suggested(text)[:_THREE]]
-                typed[f"{kind}, {form}"].append((found[:1] == [True], any(found)))
-    names = {
-        kind: TypedNames(
-            len(all_), sum(first for first, _ in all_) / len(all_), sum(any_ for _, any_ in all_) / len(all_)
-        )
-        for kind, all_ in typed.items()
+                hits = [slug in right[name.casefold()] for slug in suggested(text)[:_THREE]]
+                typed[f"{kind}, {form}"].append((hits[:1] == [True], any(hits)))
+    figures = {
+        kind: TypedNames(len(one), sum(first for first, _ in one) / len(one), sum(three for _, three in one) / len(one))
+        for kind, one in typed.items()
     }
     carried = {
         line["id"]: {category["slug"] for category in line["categories"]} for line in _lines(data / "dev-shops.ndjson")
@@ -68,7 +66,7 @@ async def measure_typing(backend: SearchBackend, data: Path) -> Typing:
             meant = set().union(*(carried[shop] for shop in (*query["relevant"], *query.get("acceptable", ()))))
             found = suggested(query["q"], query.get("country"))
             wrong[query["kind"]].append(sum(slug not in meant for slug in found))
-    return Typing(names, {kind: sum(counts) / len(counts) for kind, counts in wrong.items()})
+    return Typing(figures, {kind: sum(counts) / len(counts) for kind, counts in wrong.items()})
 
 
 def _by_kind(shown: set[str]) -> dict[str, list[str]]:
