@@ -9,7 +9,7 @@ import pytest
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import TokenStore
 from service.redis.access import DEFAULT_REDIS, RedisAccess
-from tests.rules.auth.test_verifier import StoreLocation, World
+from tests.rules.auth.test_verifier import PATIENCE_S, StoreLocation, World
 
 
 @pytest.fixture(
@@ -34,7 +34,8 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> StoreLocation:
 @pytest.fixture
 async def tokens(location: StoreLocation) -> AsyncIterator[TokenStore]:
     """An empty store; emptied at the end."""
-    store = open_tokens(*location)
+    # On a busy machine an answer may take longer than a service waits.
+    store = open_tokens(*location, timeout=PATIENCE_S)
     try:
         yield store
         for left in await store.all():

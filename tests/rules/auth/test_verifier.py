@@ -5,6 +5,7 @@ import logging
 import time
 from pathlib import Path
 from statistics import median
+from typing import Final
 
 import pytest
 
@@ -16,6 +17,8 @@ from service.auth.verifier import TokenVerifier
 from service.redis.access import RedisAccess
 from tests.rules.limits.clocks import HandClock
 
+# Seconds for an answer, whose speed does not matter here.
+PATIENCE_S: Final = 5.0
 # What `open_tokens` takes: opened twice it is the same store.
 StoreLocation = tuple[TokenStoreKind, Path, RedisAccess, str]
 WIDGET = Token("a1", "widget", "default", None)
@@ -52,10 +55,12 @@ class WatchedStore:
 
 
 class World:
-    def __init__(self, store: TokenStore, *, capacity: int = 100) -> None:
+    def __init__(self, store: TokenStore, *, capacity: int = 100, timeout: float = PATIENCE_S) -> None:
         self.store = WatchedStore(store)
         self.wall, self.steady = HandClock(), HandClock(5_000)
-        self.verifier = TokenVerifier(self.store, wall=self.wall, steady=self.steady, timeout=0.5, capacity=capacity)
+        self.verifier = TokenVerifier(
+            self.store, wall=self.wall, steady=self.steady, timeout=timeout, capacity=capacity
+        )
 
     async def issue(self, token: Token = WIDGET) -> str:
         text = new_token_text()
@@ -200,8 +205,9 @@ async def test_a_token_that_expires_while_the_store_is_away_is_refused(world: Wo
 
 @pytest.mark.rule("Q1")
 async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(
-    world: World, caplog: pytest.LogCaptureFixture
+    tokens: TokenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
+    world = World(tokens, timeout=0.5)
     texts = [new_token_text() for _ in range(20)]
     # A client that has asked before: to get to know a cluster takes longer than a look-up may.
     await world.issue()
@@ -216,8 +222,9 @@ async def test_a_store_that_hangs_is_away_and_is_not_waited_for_by_every_caller(
 
 @pytest.mark.rule("Q1")
 async def test_a_confirmed_token_waits_for_a_hanging_store_once_and_is_looked_up_in_the_background(
-    world: World,
+    tokens: TokenStore,
 ) -> None:
+    world = World(tokens, timeout=0.5)
     texts = [await world.issue(Token(name, name, "default", None)) for name in ("a", "b", "c")]
     for text in texts:
         await world.verdict(text)
@@ -243,7 +250,10 @@ async def test_a_confirmed_token_waits_for_a_hanging_store_once_and_is_looked_up
 
 
 @pytest.mark.rule("Q1")
-async def test_a_revocation_made_while_the_store_was_away_counts_within_two_seconds_of_its_return(world: World) -> None:
+async def test_a_revocation_made_while_the_store_was_away_counts_within_two_seconds_of_its_return(
+    tokens: TokenStore,
+) -> None:
+    world = World(tokens, timeout=0.5)
     text = await world.issue()
     await world.verdict(text)
     world.store.away = True

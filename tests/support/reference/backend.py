@@ -12,6 +12,7 @@ from index_mappings.category_forms import Level
 from index_mappings.countries import WORLDWIDE, ships_to
 from index_mappings.documents import (
     Category,
+    CategoryEntry,
     CouponDocument,
     FactsDocument,
     OfferDocument,
@@ -229,8 +230,19 @@ class ReferenceCategories(CategoryTable):
             truncated = truncated or (len(slugs) > cap and not is_enough)
         return ResolvedWords(kept, truncated)
 
+    def __init__(self, entries: Iterable[CategoryEntry]) -> None:
+        super().__init__(entries)
+        # By folded and typed words; a search asks for the same ones several times.
+        self._known: dict[tuple[tuple[str, str], ...], tuple[Level, list[str]]] = {}
+
     def _best(self, run: Sequence[QueryWord]) -> tuple[Level, list[str]]:
         """The best level of a word or a run, and the slugs of the categories that have it."""
+        key = tuple((word.text, unfolded(word.typed)) for word in run)
+        if key not in self._known:
+            self._known[key] = self._scanned(run)
+        return self._known[key]
+
+    def _scanned(self, run: Sequence[QueryWord]) -> tuple[Level, list[str]]:
         levels = {entry.slug: level_of(entry.names, run) for entry in self.entries}
         best = min((level for level, _ in levels.values()), default=None)
         if best is None or best > Level.ENDING:
