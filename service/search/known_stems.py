@@ -23,7 +23,7 @@ _CHANGED: Final = (("en", "ying"), ("de", "ae"), ("de", "oe"), ("de", "ue"), ("d
 # Stemmers that leave words in Latin letters as they are.
 _OTHER_SCRIPTS: Final = frozenset(("ar", "el", "fa", "hi", "hy", "ne", "ru", "ta", "yi"))
 # The lengths of the beginnings that are compared before a stemmer is asked.
-_COMPARED: Final = (11, 8, 6, 5, 4, 3, 2, 1)
+_COMPARED: Final = (7, 5, 4, 3, 2, 1)
 # No longer word has a stem of one letter.
 _LETTER: Final = 6
 _NO_STEMS: Final[Mapping[str, str]] = MappingProxyType({})
