@@ -320,14 +320,14 @@ def test_what_needs_a_token_is_in_no_view(site: Site) -> None:
 def test_without_a_match_the_nearest_queries_and_shops_are_the_result(house: str) -> None:
     apart = get(house, "/?q=harbour+mill").body.decode()
     assert "No shop fits all of “<bdi>harbour mill</bdi>”" in " ".join(apart.split())
-    assert '<a href="./?q=harbour"><bdi>harbour</bdi></a> (1 shop)' in apart
+    assert '<a href="?q=harbour"><bdi>harbour</bdi></a> (1 shop)' in apart
     assert "without <q><bdi>mill</bdi></q>" in apart
     assert (
-        '<a href="./?q=harbour&amp;country=DE&amp;country=AT">'
+        '<a href="?q=harbour&amp;country=DE&amp;country=AT">'
         in get(house, "/?q=harbour+mill&country=DE&country=AT").body.decode()
     )
-    near = get(house, "/?q=hrabour").body.decode()
-    assert "Closest to “<bdi>hrabour</bdi>”" in " ".join(near.split())
+    near = get(house, "/?q=harbourlanebokos").body.decode()
+    assert "Closest to “<bdi>harbourlanebokos</bdi>”" in " ".join(near.split())
     assert "<bdi>Harbour Lane Books</bdi></a>?" in near
 
 

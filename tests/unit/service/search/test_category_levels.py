@@ -5,7 +5,7 @@ import pytest
 from index_mappings.category_forms import Level, LevelledForm, category_forms, unmarked
 from index_mappings.table_words import unfolded
 from index_mappings.text import typed_words
-from service.search.category_levels import CategoryLevels
+from service.search.category_levels import CategoryLevels, Meaning
 
 _CATEGORIES = {
     "shoes": ("Shoes", [("de", "Schuhe"), ("ja", "靴"), ("tr", "Ayakkabı")], [("en", "sneakers"), ("de", "Stiefel")]),
@@ -89,6 +89,6 @@ def test_a_form_is_stored_as_a_term_and_read_back() -> None:
 def test_what_equals_a_name_does_not_have_the_stems_of_others() -> None:
     categories = [("books", "Books", [("es", "Libros")], []), ("paper", "Paper", [], [("es", "libro")])]
     levels = CategoryLevels(category_forms(*one).names for one in categories)
-    assert levels.of_word("libros", "libros") == (Level.OTHER_LANGUAGE, {0})
-    assert levels.of_word("libro", "libro") == (Level.SYNONYM, {1})
-    assert levels.of_run(("libros",), ("libros",)) == (Level.OTHER_LANGUAGE, {0})
+    assert levels.of_word("libros", "libros") == Meaning(Level.OTHER_LANGUAGE, frozenset((0,)))
+    assert levels.of_word("libro", "libro") == Meaning(Level.SYNONYM, frozenset((1,)))
+    assert levels.of_run(("libros",), ("libros",)) == Meaning(Level.OTHER_LANGUAGE, frozenset((0,)))
