@@ -505,6 +505,34 @@ async def test_categories_come_by_their_other_names_and_show_their_display_name(
 
 
 @pytest.mark.rule("M10", "M11")
+async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(directory: Directory) -> None:
+    # Each category has more shops than those before it.
+    slugs = ["tea", "tea-rooms", "herbs", "teaspoons", "iced-tea", "cups"]
+    lines = [
+        shop(f"Qq {slug} {number}", f"{slug}-{number}.internal", categories=[slug])
+        for count, slug in enumerate(slugs, 1)
+        for number in range(count)
+    ]
+    categories = [
+        {"slug": "herbs", "names": {"de": "Tea"}},
+        {"slug": "cups", "synonyms": ["teapot"]},
+    ]
+    world = await directory(lines, categories=categories)
+    found = {
+        # Where an own name equals, another name that does is only a beginning.
+        "tea": ["tea", "tea-rooms", "teaspoons", "iced-tea", "herbs", "cups"],
+        "te": ["teaspoons", "tea-rooms", "tea", "iced-tea", "herbs"],
+        "teas": ["tea", "teaspoons"],
+        "tea r": ["tea-rooms"],
+        "tea shop": ["tea", "tea-rooms", "teaspoons", "iced-tea"],
+        "iced": ["iced-tea"],
+        "teap": ["cups"],
+    }
+    shown = {typed: [one.slug for one in (await suggest(world, typed)).categories] for typed in found}
+    assert shown == found
+
+
+@pytest.mark.rule("M10", "M11")
 async def test_one_typing_error_in_a_category_is_forgiven_where_no_word_begins_so(directory: Directory) -> None:
     world = await directory(
         _CARRIED, categories=[{"slug": "garden", "names": {"de": "Blumen"}, "synonyms": ["Gerade", "gifted"]}]
