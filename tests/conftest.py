@@ -13,8 +13,13 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["tests.support.real.plugin", "tests.support.real.starting", "tests.stages"]
+
+# A busy machine may take any time for an example.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 _PLENTY: Final = {"reads": 1_000_000, "suggest": 1_000_000, "reports": 1_000_000}
 

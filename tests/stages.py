@@ -5,6 +5,7 @@
 * `fast`, which is `make test`: every rule but two, the units and golden files, and one real part of each kind.
 * `parallel`, which is `make test-all`: all tests that can share the machine; `rest` is what of them is not in `fast`.
 * `serial`, which is `make test-long`: one after the other what needs the machine alone.
+* `containers`, which is `make test-containers` where an engine can be started; else it says why not.
 
 With several stages, a closing line gives the result of all of them.
 """
@@ -41,6 +42,8 @@ _ALSO_FAST: Final = tuple(
 # The share of the rounds of generated tests.
 _FAST_ROUNDS: Final = "0.25"
 _STAGES: Final = ("fast", "rest", "parallel", "serial")
+# These tests have a program that gives them an engine.
+_CONTAINERS: Final = "containers"
 _LEFT_OUT: Final = (
     "make test ran the fast tests. Left out: the other tests of engines and people, judges and slow tests (make "
     "test-all); kills, load and clusters (make test-long)."
@@ -98,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns pytest's exit code of the first stage that failed, else 0; 5 only where no stage had a test.
     """
-    stages = [argument for argument in arguments if argument in _STAGES]
+    stages = [argument for argument in arguments if argument in {*_STAGES, _CONTAINERS}]
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(folder) / f"{stage}.xml" for stage in stages]
@@ -117,6 +120,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
+    if stage == _CONTAINERS:
+        command = [sys.executable, "-m", "tests.containers", "--where-possible", *options, *arguments]
+        return subprocess.run(command, check=False).returncode
     # Two workers fill two cores: a third one starts another OpenSearch node, saves no time, and lets leases run out.
     workers = str(max(2, os.cpu_count() or 2))
     # In the order of the folders: the many short files of the last one leave no worker idle, as a long one would.

@@ -2,7 +2,7 @@
 
 Installs what is missing, makes what the engine would have to pull, and runs pytest in namespaces without a network but
 their own loopback. All processes, mounts and addresses end with the namespaces, however the run ends. Where no engine
-can be started it says so and fails, or with --where-possible succeeds.
+can be started it says so and fails, or with --where-possible succeeds; then it has twelve minutes, as a part of CI.
 """
 
 import os
@@ -18,12 +18,13 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from tests.containers.images import base_command, wheels_command
-from tests.containers.machine import CGROUP, FOLDER, NAMESPACES
+from tests.containers.machine import CGROUP, FOLDER, NAMESPACES, NO_ENGINE
 from tests.support.real.node_build import BuildError
 from tests.support.real.sources import Missing, find_local_nodes
 
 _POSSIBLE: Final = "--where-possible"
 _NOT_RUN: Final = 3
+_BOUND_S: Final = 12 * 60
 # Not in memory, where CI's own folder may be: the engine's images take 3 GB.
 _DISK: Final = Path("/var/tmp")  # noqa: S108 - mkdtemp makes a folder of its own there
 # Debian's packages, by the program that each is needed for. Debian 13 has the last two apart from docker.io.
@@ -47,6 +48,9 @@ class CannotRunError(Exception):
 def main(arguments: Sequence[str]) -> int:
     """Run them; returns pytest's exit code, or 3 where no engine can be started."""
     signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGALRM, _end_late)
+    if _POSSIBLE in arguments:
+        signal.alarm(_BOUND_S)
     given = [argument for argument in arguments if argument != _POSSIBLE]
     try:
         _refuse_other_machines()
@@ -70,6 +74,10 @@ def _say(line: str) -> None:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _end_late(_number: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(f"containers: FAILED, because they were not done after {_BOUND_S} s")
 
 
 def _refuse_other_machines() -> None:
@@ -173,10 +181,13 @@ def _run(folder: Path, arguments: Sequence[str]) -> int:
         ["setpriv", "--pdeathsig", "KILL", *NAMESPACES, *command], env=environment, process_group=0
     )
     try:
-        return child.wait()
+        code = child.wait()
     finally:
         child.kill()
         child.wait()
+    if code == NO_ENGINE:
+        raise CannotRunError("the engine starts no container, for the reason above")
+    return code
 
 
 if __name__ == "__main__":

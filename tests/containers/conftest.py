@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.containers.images import BASE, make_engines, package_index
-from tests.containers.machine import FOLDER, Machine, machine_of_this_run
+from tests.containers.machine import FOLDER, NO_ENGINE, Machine, machine_of_this_run
 from tests.people.containers.building import copy_sources
 from tests.support.real.node_build import NodeBuild
 from tests.support.real.sources import REPOSITORY
@@ -38,7 +39,13 @@ class Built:
 @pytest.fixture(scope="session")
 def machine(node_build: NodeBuild) -> Iterator[Machine]:
     machine = machine_of_this_run()
-    with machine.engine():
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(machine.engine())
+            machine.docker("import", str(machine.folder / "base.tar"), BASE)
+            machine.docker("run", "--rm", BASE, "true")
+        except AssertionError as failure:
+            pytest.exit(f"the engine starts no container: {failure}", NO_ENGINE)
         make_engines(machine, node_build)
         yield machine
 

@@ -68,8 +68,7 @@ def package_index(wheels: Path, folder: Path) -> Iterator[Path]:
 
 def make_engines(machine: Machine, build: NodeBuild) -> None:
     """The images of Redis and OpenSearch, which are used as the composition uses their published ones."""
-    machine.docker("import", str(machine.folder / "base.tar"), BASE)
-    context = machine.folder / "engines"
+    context = machine.data / "engines"
     java, jars = context / "java", context / "jars"
     ignored = shutil.ignore_patterns(*_NOT_RUNTIME)
     shutil.copytree(build.jdk.home, java, ignore=ignored, ignore_dangling_symlinks=True)

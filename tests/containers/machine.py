@@ -1,6 +1,7 @@
 """A Docker engine that lives and ends with this run, and the commands given to it."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,12 +14,16 @@ from typing import Final
 
 # The folder of a run, of which only `python -m tests.containers` sets the variable.
 FOLDER: Final = "SHOP_DIRECTORY_TEST_CONTAINERS"
+# pytest's exit code where no container can be started.
+NO_ENGINE: Final = 77
 CGROUP: Final = Path("/sys/fs/cgroup")
 # When the first process of these ends, the kernel kills all others, and their mounts and addresses go.
 OWN_PROCESSES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 NAMESPACES: Final = (*OWN_PROCESSES, "--net")
 BOUND_S: Final = 600.0
 _START_BOUND_S: Final = 60.0
+# The images take three, and what runs in containers as much.
+_ROOM_KB: Final = 12 * 1024**2
 # Debian's own client: another one on the PATH may lack what builds need.
 _DOCKER: Final = "/usr/bin/docker"
 
@@ -28,6 +33,11 @@ class Machine:
     """The engine's files are in `folder`; what commands print is returned, or is in the message of a failure."""
 
     folder: Path
+
+    @property
+    def data(self) -> Path:
+        """Where the engine has its images, which are in memory if there is room: removing them may take minutes."""
+        return self.folder / "data"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -69,8 +79,12 @@ class Machine:
     def engine(self) -> Iterator[None]:
         """Run the engine; its own network has nothing but loopback and what containers make in it."""
         subprocess.run(["ip", "link", "set", "lo", "up"], env=self.environment, check=True)
+        self.data.mkdir()
+        available = re.search(r"^MemAvailable: +(\d+) kB$", Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
+        if available is not None and int(available[1]) >= _ROOM_KB:
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", self.data], env=self.environment, check=True)
         stated = {
-            "--data-root": self.folder / "docker",
+            "--data-root": self.data / "docker",
             "--exec-root": self.folder / "exec",
             "--pidfile": self.folder / "docker.pid",
             "--host": self.address,

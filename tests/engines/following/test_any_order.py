@@ -75,7 +75,7 @@ def _everything(sink: MemorySink) -> Everything:
 
 
 @pytest.mark.rule("G3", "C1")
-@settings(max_examples=_EXAMPLES, phases=(Phase.generate,), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=_EXAMPLES, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
 @given(chance=st.randoms(note_method_calls=False, use_true_random=False), count=st.integers(1, 60))
 def test_changes_in_any_order_lead_to_what_a_build_of_the_newest_records_gives(chance: Random, count: int) -> None:
     story = Story(chance, shops=5)

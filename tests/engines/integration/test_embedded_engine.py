@@ -133,7 +133,7 @@ _changes = st.tuples(_several, st.lists(st.integers(0, 60).map(lambda number: f"
 
 
 @pytest.mark.rule("M1", "M2", "F7")
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     built=_several,
     changes=st.lists(_changes, max_size=3),
@@ -206,7 +206,7 @@ _TEXTS: Final = st.one_of(
 
 
 @pytest.mark.rule("M3")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @example(shops=[["zabcd", "bcdex"]], part="abcde", cut=0)
 @example(shops=[["abcdefgh", "ghijklmn"]], part="abcdefghijklmn", cut=0)
 @example(shops=[["a" * 70, "a" * 68]], part="a" * 100, cut=0)

@@ -282,7 +282,7 @@ class _Inline(BackgroundMerging):
         return finished if where == directory else None
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(small=st.integers(1, 6), data=st.data())
 def test_after_any_changes_and_merges_each_covering_has_what_it_must(small: int, data: st.DataObject) -> None:
     shops = st.builds(projected, st.integers(0, 12).map("s{}".format), shop_lines())

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from index_mappings.documents import ShopDocument, stored_part
@@ -38,7 +38,6 @@ def _shops(lines: list[dict[str, Any]]) -> list[ShopDocument]:
     return [projected(line["id"], line) for line in lines]
 
 
-@settings(deadline=None)
 @given(lines=catalogues, run_shops=st.integers(1, 31), data=st.data())
 def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_difference(
     lines: list[dict[str, Any]], run_shops: int, data: st.DataObject
@@ -55,7 +54,6 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
         assert _files(store) == {f"{expected.name}.segment", f"{name}.manifest"}
 
 
-@settings(deadline=None)
 @given(catalogues)
 def test_a_stored_shop_gives_the_same_as_its_document(lines: list[dict[str, Any]]) -> None:
     for shop in _shops(lines):
@@ -118,7 +116,6 @@ def _files(store: TypeaheadStore) -> set[str]:
     return {path.name for path in store.directory.iterdir()}
 
 
-@settings(deadline=None)
 @given(lines=catalogues, block=st.sampled_from((1, 5, 1_000)), data=st.data())
 def test_merged_segments_are_the_segment_of_their_current_shops(
     lines: list[dict[str, Any]], block: int, data: st.DataObject

@@ -31,7 +31,6 @@ _IDS = st.integers(0, _MOST_SHOPS + 3).map(lambda number: f"{'sS-_'[number % 4]}
 
 _MANY = settings(
     max_examples=120,
-    deadline=None,
     derandomize=True,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -1,4 +1,4 @@
-"""`make run`: a line for each step, a second start that builds nothing, and how to pass an option on."""
+"""`make run`: a line for each step, a second start that builds nothing, and how to pass an option on; other targets."""
 
 import os
 import re
@@ -111,6 +111,25 @@ def test_containers_are_up_when_they_serve_and_images_are_built_with_pips_config
     assert asked("up", "") == "<compose><up><--build><--detach><--wait>"
     assert "<--secret><id=pip,src=/my pip.conf><--tag>" in asked("image", "/my pip.conf")
     assert "secret" not in asked("image", "")
+
+
+def test_tests_of_containers_say_loudly_that_they_do_not_run_and_fail_only_where_they_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    def ran(*words: str) -> tuple[int, list[str]]:
+        given = {**environment(), "PATH": str(tmp_path)}  # without the programs of Debian
+        done = subprocess.run(
+            [sys.executable, "-m", *words], cwd=REPOSITORY, env=given, capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout.splitlines()
+
+    code, (said,) = ran("tests.containers")
+    assert (code, said.startswith("containers: NOT RUN, because ")) == (3, True)
+    # As `.ci/run` has it, whose last line counts the tests of all stages.
+    code, lines = ran("tests.stages", "containers", "containers")
+    assert (code, lines[:-1]) == (0, [said, said])
+    assert lines[-1].startswith("0 passed, 0 failed in ")
 
 
 def test_no_command_of_the_repository_lets_shops_be_lost_or_forgets_changes_unasked() -> None:

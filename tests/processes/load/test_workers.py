@@ -147,8 +147,14 @@ def test_connections_are_spread_over_all_workers_also_after_one_is_replaced(
         assert f"worker {killed} ended: killed by SIGKILL." in line
 
 
+def libraries_of(pid: int) -> set[str]:
+    """The compiled modules that a process has imported."""
+    maps = Path(f"/proc/{pid}/maps").read_text("utf-8").splitlines()
+    return {path for line in maps if (path := line.split()[-1]).endswith(".so") and "site-packages" in path}
+
+
 @pytest.mark.redis
-def test_workers_are_forked_from_a_process_that_has_one_thread_and_one_socket(
+def test_workers_are_forked_from_a_process_that_has_one_thread_one_socket_and_their_modules(
     settings: dict[str, str], tmp_path: Path
 ) -> None:
     with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
@@ -161,6 +167,9 @@ def test_workers_are_forked_from_a_process_that_has_one_thread_and_one_socket(
             if not name.startswith(("socket:", "pipe:", "/dev/null", str(service.log)))
         ]
         assert others == []
+        imported = libraries_of(service.pid)
+        assert any("tantivy" in path for path in imported)
+        assert [libraries_of(worker) - imported for worker in service.workers()] == [set(), set()]
 
 
 @pytest.mark.slow

@@ -39,7 +39,6 @@ OPENSEARCH: Final = pytest.param("opensearch", marks=pytest.mark.opensearch)
 MANY: Final = settings(
     max_examples=rounds(CATALOGUES),
     derandomize=True,
-    deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )

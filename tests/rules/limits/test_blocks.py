@@ -301,7 +301,7 @@ async def played(world: World, quota: Quota, bursts: list[Burst]) -> list[tuple[
 
 
 @pytest.mark.rule("Q2")
-@settings(deadline=None, max_examples=rounds(200))
+@settings(max_examples=rounds(200))
 @given(quota=QUOTAS, bursts=BURSTS)
 @example(
     # All of the quota again a window later, and what was held before on top.

@@ -69,7 +69,7 @@ async def play(make_limiter: MakeLimiter, quota: Quota, hits: list[Hit]) -> list
 QUOTAS = st.builds(Quota, st.just(Bucket.READS), st.integers(0, 12), st.integers(3, 6))
 GAPS = st.one_of(st.integers(0, 120), st.integers(0, 6500), st.sampled_from([0, 1, 50, 51, 2999, 3000, 3001, 6000]))
 GAMES = st.lists(st.builds(Hit, GAPS, st.sampled_from([1, 1, 1, 2, 5])), min_size=1, max_size=60)
-PLAYING = settings(deadline=None, max_examples=rounds(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+PLAYING = settings(max_examples=rounds(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.rule("Q2")

@@ -298,7 +298,7 @@ def test_any_text_and_any_id_are_encoded_as_the_sdk_writes_them(tmp_path: Path) 
 
     @example([plain(version, "echo", {"said": SPECIAL.encode().hex()}, id=SPECIAL) for version in VERSIONS])
     @given(st.lists(ECHOES, min_size=10, max_size=30))
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=12)
     def holds(asked: list[Asked]) -> None:
         answers, taken = answered(over, *asked)
         assert [short for short, _ in answers] == [sdk for _, sdk in answers]

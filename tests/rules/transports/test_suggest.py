@@ -257,7 +257,7 @@ _TAGS = st.sampled_from([None, "*", '"no"', 'W/"no", *', "its own"])
 
 
 @pytest.mark.rule("I68", "I72", "C1", "C2", "C3")
-@settings(deadline=None, max_examples=rounds(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query_string=_QUERY_STRINGS, tags=_TAGS)
 def test_the_fast_path_and_the_application_answer_alike(world: World, query_string: str, tags: str | None) -> None:
     target = f"/suggest?{query_string}"

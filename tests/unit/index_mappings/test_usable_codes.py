@@ -27,6 +27,7 @@ from index_mappings.values import FAR_AHEAD, LONG_AGO
 
 HOUR_US: Final = 3_600_000_000
 START_US: Final = 1_935_835_200_000_000
+SECOND_US: Final = 1_000_000
 COUNTRIES: Final = tuple(sorted(COUNTRY_CODES))
 
 
@@ -108,8 +109,15 @@ def test_many_codes_have_a_bounded_number_of_terms_that_promise_no_code_that_is_
         assert len(terms) == len({*terms}) <= MAX_TERMS
         # Nor does the order of the coupons matter: a comparison with the state computes the terms again.
         assert code_terms(coupons[::-1]).terms == terms
-        for now_us in (START_US + chance.randrange(30_000) * HOUR_US for _ in range(200)):
-            asked = chance.choice(CHANNELS), chance.choice(COUNTRIES), chance.choice((None, *COUNTRIES)), ANY_STATUS
+        moments = [
+            (START_US + chance.randrange(30_000) * HOUR_US, chance.choice((None, *COUNTRIES))) for _ in range(200)
+        ]
+        # A second before a window begins and after it ends, where one that is cut outwards has a code.
+        for coupon in coupons:
+            place = chance.choice(coupon.view["countries"] or (None,))
+            moments += [(coupon.valid_from_us - SECOND_US, place), (coupon.valid_until_us + SECOND_US, place)]
+        for now_us, place in moments:
+            asked = chance.choice(CHANNELS), chance.choice(COUNTRIES), place, ANY_STATUS
             if _promised(frozenset(terms), now_us, *asked):
                 promised += 1
                 assert any(_is_good(coupon, now_us, *asked) for coupon in coupons), asked

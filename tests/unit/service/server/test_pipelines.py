@@ -275,7 +275,7 @@ def _pipelines(draw: st.DrawFn) -> tuple[list[bytes], list[bytes]]:
 
 
 @pytest.mark.rule("E6")
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_pipelines())
 async def test_however_a_pipeline_is_cut_each_request_is_answered_alone_and_in_order(
     pipeline: tuple[Sequence[bytes], list[bytes]],

@@ -1,7 +1,7 @@
 """The query string of /suggest, read without HTTP, and the bounded cache of its responses."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.errors import InvalidInputError
@@ -30,7 +30,6 @@ def test_a_query_string_is_decoded_as_forms_are(query_string: bytes, parsed: Par
 
 
 @pytest.mark.rule("R3.query_string", "E6")
-@settings(deadline=None)  # the first text that is not ASCII loads tables
 @given(
     st.lists(st.sampled_from([*"aZ09+._~*-%/ü", "%20", "%2B"]), max_size=12).map(lambda parts: "".join(parts).encode())
     | st.integers(250, 260).map(lambda size: b"x" * size),
