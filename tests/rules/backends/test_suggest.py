@@ -507,7 +507,7 @@ async def test_categories_come_by_their_other_names_and_show_their_display_name(
 @pytest.mark.rule("M10", "M11")
 async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(directory: Directory) -> None:
     # Each category has more shops than those before it.
-    slugs = ["tea", "tea-rooms", "herbs", "teaspoons", "iced-tea", "cups"]
+    slugs = ["tea", "tea-rooms", "herbs", "teaspoons", "iced-tea", "cups", "big-red-mugs"]
     lines = [
         shop(f"Qq {slug} {number}", f"{slug}-{number}.internal", categories=[slug])
         for count, slug in enumerate(slugs, 1)
@@ -515,7 +515,7 @@ async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(d
     ]
     categories = [
         {"slug": "herbs", "names": {"de": "Tea"}},
-        {"slug": "cups", "synonyms": ["teapot"]},
+        {"slug": "cups", "synonyms": ["teapot", "small blue glass"]},
     ]
     world = await directory(lines, categories=categories)
     found = {
@@ -527,6 +527,11 @@ async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(d
         "tea shop": ["tea", "tea-rooms", "teaspoons", "iced-tea"],
         "iced": ["iced-tea"],
         "teap": ["cups"],
+        # In one name, in any order.
+        "big mug": ["big-red-mugs"],
+        "mugs re": ["big-red-mugs"],
+        "glasses blu": ["cups"],
+        "small mug": [],
     }
     shown = {typed: [one.slug for one in (await suggest(world, typed)).categories] for typed in found}
     assert shown == found
