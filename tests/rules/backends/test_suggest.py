@@ -513,11 +513,13 @@ async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(d
         for count, slug in enumerate(slugs, 1)
         for number in range(count)
     ]
-    categories = [
-        {"slug": "herbs", "names": {"de": "Tea"}},
-        {"slug": "cups", "synonyms": ["teapot", "small blue glass"]},
-    ]
-    world = await directory(lines, categories=categories)
+    world = await directory(
+        lines,
+        categories=[
+            {"slug": "herbs", "names": {"de": "Tea"}},
+            {"slug": "cups", "synonyms": ["teapot", "small blue glass"]},
+        ],
+    )
     found = {
         # Where an own name equals, another name that does is only a beginning.
         "tea": ["tea", "tea-rooms", "teaspoons", "iced-tea", "herbs", "cups"],
