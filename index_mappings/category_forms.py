@@ -4,7 +4,7 @@ A word, or a run of neighbouring words, takes the categories of its best level. 
 terms with their level, with which `shop_directory.words.category_levels` compares the words of a query.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -149,6 +149,15 @@ def stems(language: str, words: Sequence[str]) -> Sequence[str]:
     """As `stem`, of several words at once, without its cache."""
     stemmer = _stemmer(language)
     return stemmer.stemWords(words) if stemmer else words
+
+
+def stem_function(language: str) -> Callable[[str], str]:
+    """`stem` in a language that has a stemmer, without its cache."""
+    stemmer = _stemmer(language)
+    if stemmer is None:
+        raise ValueError(f"no stemmer for {language}")
+    function: Callable[[str], str] = stemmer.stemWord
+    return function
 
 
 def unmarked(text: str) -> str:

@@ -20,6 +20,7 @@ from index_mappings.hosts import (
     unicode_host,
     without_scheme,
 )
+from index_mappings.table_words import unfolded
 from index_mappings.text import (
     fold,
     fold_by_script,
@@ -31,6 +32,7 @@ from index_mappings.text import (
     script_starts,
     scripts_of,
     spellings,
+    typed_words,
     without_articles,
     without_trade_marks,
 )
@@ -78,12 +80,14 @@ class QueryForms:
     """The forms of a query that are compared: spaced, joined, and as a domain if it looks like one (X3).
 
     `texts` are distinct, the spaced one first; a blank query has none, and punctuation alone has no words. A dotted
-    query is one token with a dot, which may be a prefix of a dotted form (M9).
+    query is one token with a dot, which may be a prefix of a dotted form (M9). `marked` are the words of `unfolded`, by
+    which table words and stems are compared (M3); empty where they equal `words`.
     """
 
     texts: tuple[str, ...]
     words: tuple[str, ...]
     dotted: bool = False
+    marked: tuple[str, ...] = ()
 
     @property
     def spaced(self) -> str:
@@ -112,7 +116,17 @@ def query_forms(text: str, cut: int | None = None) -> QueryForms:
     dotted = len(tokens) == 1 and has_dot(tokens[0])
     if dotted:
         texts.append((reduce_host(tokens[0]) or "")[:cut])
-    return QueryForms(texts=tuple(dict.fromkeys(filter(None, texts))), words=tuple(spaced.split()), dotted=dotted)
+    words = tuple(spaced.split())
+    marked = () if text.isascii() else _marked(text, words)
+    return QueryForms(tuple(dict.fromkeys(filter(None, texts))), words, dotted, marked)
+
+
+def _marked(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The words with their marks, of which the last may be cut; none where they equal the folded ones."""
+    typed = (*typed_words(text), *[("", "")] * len(words))
+    pairs = zip(words, typed, strict=False)
+    marked = tuple([unfolded(one) if folded == word else word for word, (folded, one) in pairs])
+    return () if marked == words else marked
 
 
 # Merge audits compare the names of a shop with those of up to 200 others, several times.

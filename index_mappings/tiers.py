@@ -29,7 +29,15 @@ ENDING_MIN: Final = 4
 # The maximum number of neighbouring words that are compared with whole names of categories (M5), and of countries (M3).
 CATEGORY_RUN: Final = 6
 COUNTRY_RUN: Final = 4
-# The minimum length of a text that matches a category's word with one typing error if it is not a prefix of one (M10).
+# Categories of a query that is being typed (M10). The minimum length of what is left after table words and of the last
+# words of a query alone, and where it is not an own name; of the beginning of a name in another language; and of the
+# beginning of a synonym, or of a word of such names. In Han, kana and Hangul they are 1.
+LEFT_MIN: Final = 3
+LEFT_OTHER_MIN: Final = 4
+OTHER_NAME_MIN: Final = 2
+SYNONYM_BEGINNING_MIN: Final = 3
+# The same of the beginning of a word for a shop, and of a text with one typing error.
+BEGUN_SHOP_WORD_MIN: Final = 2
 CATEGORY_TYPO_MIN: Final = 5
 # Typeahead: how many characters of a query count, and the minimum lengths for one and two typing errors (M9).
 SUGGEST_CUT: Final = 64

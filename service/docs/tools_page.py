@@ -39,7 +39,7 @@ An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detai
 `errors`, one entry a field. Over MCP it is the text of a result with `isError`; a missing or wrong token is a JSON-RPC
 error with the same object as its `data`. On 429 and 503, `Retry-After` says how many seconds to wait."""
 _PATHS: Final = (
-    ("`GET /suggest`", "typeahead, for each keystroke: popular shops first, with tolerance for typing errors"),
+    ("`GET /suggest`", "typeahead, for each keystroke: popular shops and categories, with tolerance for typing errors"),
     ("`POST /mcp`", "the tools over MCP"),
     ("`GET /docs`, `/openapi.json`, `/llms.txt`", "the interface for people, for programs and for agents"),
     ("`GET /health`, `/ready`, `/version`", "probes"),

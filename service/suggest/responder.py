@@ -186,7 +186,8 @@ class SuggestResponder:
         cache, stamp = self._cache, snapshot.stamp.key
         query = parsed.query
         # What the results depend on.
-        key = (query.forms.texts, query.forms.dotted, query.country, query.limit) if cache.enabled else None
+        forms = query.forms
+        key = (forms.texts, forms.marked, forms.dotted, query.country, query.limit) if cache.enabled else None
         results = cache.results(stamp, key)
         if cache.enabled:
             self._metrics.cache("suggest", hit=results is not None)

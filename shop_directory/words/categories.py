@@ -1,7 +1,7 @@
 """The table of categories of one stamp, which resolves words to categories without the engine (M5, M10)."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -10,9 +10,10 @@ from index_mappings.category_forms import Level
 from index_mappings.documents import Category, CategoryEntry, in_category_order
 from index_mappings.forms import QueryForms
 from index_mappings.table_words import SHOP_WORDS, unfolded
-from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_RUN, CATEGORY_TYPO_MIN
+from index_mappings.tiers import CATEGORY_PREFIX_MIN, CATEGORY_RUN
 from shop_directory.words.category_levels import NOTHING_MEANT, CategoryLevels, Meaning
 from shop_directory.words.query_words import QueryWord, find_forms, runs
+from shop_directory.words.typed_categories import TypedCategories
 
 # How much of a text is compared with slugs, in characters, and the lowest similarity that counts, of 100: the share of
 # the characters of both that are not inserted or deleted.
@@ -64,18 +65,11 @@ class CategoryTable:
             _add(self._by_word, index, entry.words)
             _add(self._by_prefix, index, {word[: end + 1] for word in entry.words for end in range(len(word))})
         self._levels = CategoryLevels(entry.names for entry in self.entries)
+        self._typed = TypedCategories((entry.names for entry in self.entries), self._levels)
         # A cache of the levels of single words.
         self._words: dict[tuple[str, str], Meaning] = {}
         # A cache of `slugs_of`: only words with a category are stored, so it is not larger than the prefixes.
         self._slugs: dict[str, tuple[str, ...]] = {}
-        # By prefix, the characters that can follow it; by second character, the first characters of words with it.
-        self._following: dict[str, list[str]] = {}
-        self._firsts: dict[str, list[str]] = {}
-        for prefix in self._by_prefix:
-            if len(prefix) > 1:
-                self._following.setdefault(prefix[:-1], []).append(prefix[-1])
-            if len(prefix) == 2:  # noqa: PLR2004 - the first and the second character
-                self._firsts.setdefault(prefix[1], []).append(prefix[0])
 
     def slugs_of(self, word: str) -> tuple[str, ...]:
         """The slugs of the categories with a word that equals this one or, from 3 characters, begins with it (M9)."""
@@ -153,41 +147,12 @@ class CategoryTable:
         return tuple(dict.fromkeys((*meant[:limit], *(slug for slug, _, _ in near))))[:limit]
 
     def suggested(self, query: QueryForms, limit: int) -> tuple[Category, ...]:
-        """The categories with a word that begins with the query's last word (M10).
-
-        Without such a category: those with a word of which a prefix is one typing error away.
-        """
+        """The categories of a query that is being typed (M10), at most `limit` (1 to 20)."""
         if not query.texts:
             return self.categories[:limit]
         if not query.words or query.dotted:
             return ()
-        # A category's word has no space, so it can begin with the whole query only where that is one word.
-        word = query.words[-1]
-        found = self._by_prefix.get(word)
-        if found is None:
-            corrections = self._corrections(word) if len(word) >= CATEGORY_TYPO_MIN else ()
-            found = sorted({index for text in corrections for index in self._by_prefix.get(text, ())})
-        return tuple(self.categories[index] for index in found[:limit])
-
-    def _corrections(self, word: str) -> Iterator[str]:
-        """A superset of the prefixes of words that are one typing error away from a text.
-
-        The error may be at each position up to which the text is a prefix of a word; wrong and missing characters are
-        replaced only by characters that some word has at that position.
-        """
-        for position in range(len(word)):
-            before, rest = word[:position], word[position:]
-            if position and before not in self._by_prefix:
-                return
-            yield before + rest[1:]
-            if len(rest) > 1:
-                yield before + rest[1] + rest[0] + rest[2:]
-            missing = self._following.get(before, ()) if position else self._firsts.get(rest[0], ())
-            wrong = missing if position else self._firsts.get(rest[1], ())
-            for character in missing:
-                yield before + character + rest
-            for character in wrong:
-                yield before + character + rest[1:]
+        return tuple([self.categories[index] for index in self._typed.of(query, limit)])
 
 
 def _better(first: Meaning | None, second: Meaning) -> Meaning:

@@ -4,7 +4,7 @@ A text has the categories of its best level only: what equals a name is not mixe
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -36,8 +36,18 @@ _STEM_LEVELS: Final = (Level.OWN, Level.STEM)
 NOTHING_MEANT: Final = Meaning(Level.ENDING, _NONE)
 
 
+class Stemmed(NamedTuple):
+    """The categories with a name that has the stems of some words: with an own name, and with another one."""
+
+    own: Positions
+    other: Positions
+
+
+NOT_STEMMED: Final = Stemmed(_NONE, _NONE)
+
+
 @dataclass(slots=True)
-class _Stems:
+class Stems:
     """The stems of one level in one language, with and without their marks, and the first ones of those of several."""
 
     marked: dict[str, Positions] = field(default_factory=dict)
@@ -45,6 +55,7 @@ class _Stems:
     firsts: set[str] = field(default_factory=set)
 
     def add(self, text: str, position: int) -> None:
+        """Add a stem with its marks, or of several words, of the category at a position."""
         for known, key in ((self.marked, text), (self.plain, unmarked(text))):
             known[key] = known.get(key, _NONE) | {position}
             first, space, _ = key.partition(" ")
@@ -58,13 +69,13 @@ class CategoryLevels:
     def __init__(self, names: Iterable[Sequence[str]]) -> None:
         """Index the terms of each category; its position is that in `names`."""
         texts: dict[Level, dict[str, set[int]]] = {level: {} for level in Level}
-        known: dict[Level, dict[str, _Stems]] = {level: {} for level in Level}
+        known: dict[Level, dict[str, Stems]] = {level: {} for level in Level}
         for position, terms in enumerate(names):
             for level, text, language in map(LevelledForm.from_term, terms):
                 if language is None:
                     texts[level].setdefault(text, set()).add(position)
                 else:
-                    known[level].setdefault(language, _Stems()).add(text, position)
+                    known[level].setdefault(language, Stems()).add(text, position)
         self._languages = tuple(sorted({language for found in known.values() for language in found}))
         self._texts = {level: _frozen(found) for level, found in texts.items() if found}
         # By level, pairs of the place of a language in `_languages`, and its stems.
@@ -84,13 +95,39 @@ class CategoryLevels:
     def of_run(self, texts: Sequence[str], typed: Sequence[str]) -> Meaning:
         """The categories that neighbouring words name, by levels OWN to STEM; `typed` are the words of `unfolded`."""
         keys = {" ".join(texts), "".join(texts)}
+        own = Stemmed(self._with_stem(Level.OWN, typed), _NONE)
+        if (meaning := self.named(keys, own)).positions:
+            return meaning
+        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed))
+
+    def named(self, keys: Collection[str], stemmed: Stemmed) -> Meaning:
+        """As `of_run`, for words spaced and joined, and the categories of their stems."""
         for level in (Level.OWN, Level.OTHER_LANGUAGE, Level.SYNONYM):
-            found = _all_of(self._texts.get(level), keys)
-            if level is Level.OWN:
-                found |= self._with_stem(level, typed)
+            found = stemmed.own if level is Level.OWN else _NONE
+            if (texts := self._texts.get(level)) is not None:
+                for key in keys:
+                    if key in texts:
+                        found |= texts[key]
             if found:
                 return Meaning(level, found)
-        return Meaning(Level.STEM, self._with_stem(Level.STEM, typed))
+        return Meaning(Level.STEM, stemmed.other)
+
+    def with_stems(self, stemmed: Iterable[tuple[str, str]], typed: Sequence[str]) -> Stemmed:
+        """The categories with a name that has one of some stems of words, each after its language."""
+        is_plain = all(unmarked(word) == word for word in typed)
+        found = {Level.OWN: _NONE, Level.STEM: _NONE}
+        for level, language, known in self.stems_of_names():
+            table = known.plain if is_plain else known.marked
+            for one, text in stemmed:
+                if one == language and text in table:
+                    found[level] |= table[text]
+        return Stemmed(found[Level.OWN], found[Level.STEM])
+
+    def stems_of_names(self) -> Iterator[tuple[Level, str, Stems]]:
+        """The stems of whole names, with their level and language."""
+        for level in _STEM_LEVELS:
+            for place, known in self._stems[level]:
+                yield level, self._languages[place], known
 
     def of_word(self, text: str, typed: str) -> Meaning:
         """The categories that one word means, by any level."""

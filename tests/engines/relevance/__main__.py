@@ -16,18 +16,19 @@ from tests.engines.relevance.development import (
     measure_wishes,
     wishes_catalogue,
 )
+from tests.engines.relevance.typing import Typing, measure_typing
 from tests.support.real.sources import Missing, find_dev_data, find_opensearch
 from tests.support.worlds import opensearch_world
 
 
-async def _reports(data: Path) -> dict[str, tuple[Report, Wishes]]:
-    reports: dict[str, tuple[Report, Wishes]] = {}
+async def _reports(data: Path) -> dict[str, tuple[Report, Wishes, Typing]]:
+    reports: dict[str, tuple[Report, Wishes, Typing]] = {}
     with TemporaryDirectory() as directory:
         catalogue = wishes_catalogue(data, Path(directory) / "wishes")
         async with embedded_engine(data / "dev-shops.ndjson", Path(directory) / "names") as backend:
             report = await measure(backend, data)
         async with embedded_engine(catalogue, Path(directory) / "categories") as backend:
-            reports["embedded"] = report, await measure_wishes(backend, data)
+            reports["embedded"] = report, await measure_wishes(backend, data), await measure_typing(backend, data)
     source = find_opensearch()
     if isinstance(source, Missing):
         print(f"OpenSearch is left out: {source.reason}", file=sys.stderr)
@@ -38,13 +39,13 @@ async def _reports(data: Path) -> dict[str, tuple[Report, Wishes]]:
         async with opensearch_world(url, data / "dev-shops.ndjson") as backend:
             report = await measure(backend, data)
         async with opensearch_world(url, catalogue) as backend:
-            reports["opensearch"] = report, await measure_wishes(backend, data)
+            reports["opensearch"] = report, await measure_wishes(backend, data), await measure_typing(backend, data)
     return reports
 
 
-def _print(reports: dict[str, tuple[Report, Wishes]]) -> None:
+def _print(reports: dict[str, tuple[Report, Wishes, Typing]]) -> None:
     console = Console()
-    for engine, (report, wishes) in reports.items():
+    for engine, (report, wishes, typing) in reports.items():
         for transport, qualities in (("/suggest", report.suggest), ("find_shop", report.find)):
             table = Table("kind", "queries", "success@1", "success@8", "MRR@10", title=f"{transport} on {engine}")
             for kind, found in qualities.items():
@@ -56,6 +57,12 @@ def _print(reports: dict[str, tuple[Report, Wishes]]) -> None:
             f"wishes, {engine}: of {wishes.queries}, {len(wishes.empty)} find nothing: {', '.join(wishes.empty)}"
         )
         console.print(f"the first shop of {len(wishes.wrong)} carries no right category: {', '.join(wishes.wrong)}")
+        table = Table("names", "queries", "first", "among three", title=f"categories while typing on {engine}")
+        for kind, names in typing.names.items():
+            table.add_row(kind, str(names.queries), f"{names.first:.3f}", f"{names.three:.3f}")
+        console.print(table)
+        wrong = ", ".join(f"{kind} {mean:.2f}" for kind, mean in typing.wrong.items())
+        console.print(f"Wrong categories shown a query, {engine}: {wrong}")
 
 
 def main() -> None:

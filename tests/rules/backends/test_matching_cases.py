@@ -25,6 +25,7 @@ _SECTIONS: Final[dict[str, Any]] = tomllib.loads(
 )
 # Queries of find_shop with their whole answers, by catalogue; the file says what its tables may hold.
 WISHES: Final = _SECTIONS.pop("wishes")
+_TYPING: Final = _SECTIONS.pop("typing")
 _PLAIN: Final[dict[str, Any]] = {"total": 1, "ignored": (), "did_you_mean": [], "word_counts": None}
 _EMPTY: Final[dict[str, Any]] = {"shops": [], **_PLAIN, "total": 0}
 _ROWS: Final[dict[str, tuple[list[dict[str, Any]], dict[str, Any]]]] = {
@@ -353,6 +354,19 @@ async def test_a_domain_has_no_categories_and_a_scheme_is_cut_off_while_typing(d
         "nike": (1, 1), "nike.com": (1, 0), "nike.": (1, 0), "https://nik": (1, 1), "//nike": (1, 1),
         "http://nike.com/x": (1, 0), "https://": (1, 2),
     }  # fmt: skip
+
+
+@pytest.mark.rule("M10", "M5")
+async def test_the_kinds_of_shops_that_a_catalogue_may_begin_with_are_shown_while_typing(directory: Directory) -> None:
+    typing = _TYPING
+    lines = [shop(f"Qq {slug}", f"{slug}.internal", categories=[slug]) for slug in typing["categories"]]
+    world = await directory(lines, categories=category_records("shops"))
+    wrong = []
+    for case in typing["cases"]:
+        shown = [found.slug for found in (await suggest(world, case["q"])).categories]
+        if "".join(shown[:1]) != case["first"] or not set(shown).isdisjoint(case.get("none_of", ())):
+            wrong.append(f"{case}: {shown}")
+    assert wrong == []
 
 
 @pytest.mark.rule("E4", "V2")

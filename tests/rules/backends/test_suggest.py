@@ -454,7 +454,7 @@ _THINGS = Category("things", "Things", 1)
 
 
 @pytest.mark.rule("M10", "M11")
-async def test_categories_come_by_a_word_that_begins_with_what_is_typed_or_its_last_word(directory: Directory) -> None:
+async def test_categories_come_by_names_that_begin_with_what_is_typed_then_by_their_words(directory: Directory) -> None:
     world = await directory(_CARRIED)
     found = {
         "ga": (_GARDEN, _GARAGE, _HOME),
@@ -462,8 +462,13 @@ async def test_categories_come_by_a_word_that_begins_with_what_is_typed_or_its_l
         "GARD": (_GARDEN, _HOME),
         "doo": (_GARAGE,),
         "uber": (_GIFTS,),
-        "home gar": (_GARDEN, _GARAGE, _HOME),
-        "alder b": (_BOOKS,),
+        "home gar": (_HOME,),
+        "living home g": (_HOME,),
+        "home shop": (_HOME,),
+        "garden sho": (_GARDEN, _HOME),
+        # Alone, last words need three letters.
+        "alder b": (),
+        "alder boo": (_BOOKS,),
         "books alder": (),
         "arde": (),
         "rden": (),
@@ -490,11 +495,48 @@ async def test_categories_come_by_their_other_names_and_show_their_display_name(
     )
     books = Category("books", "Books & Zines", 1)
     found = {
-        "garten": (_GARDEN,), "law": (_GARDEN, books), "cheap la": (_GARDEN, books), "庭": (_GARDEN,),
+        "garten": (_GARDEN,), "law": (_GARDEN, books), "cheap lawn": (_GARDEN,), "lawb": (books,), "庭": (_GARDEN,),
+        # Two letters are no beginning of a synonym, and three are none next to a table word.
+        "la": (), "cheap la": (), "cheap law": (),
         "كتب": (books,), "liv": (books, _HOME), "livr": (books,), "terre": (_GARDEN,), "zi": (books,), "b": (books,),
         "de": (), "lawl": (), "galaxie": (), "lawless": (),
     }  # fmt: skip
     assert {typed: (await suggest(world, typed)).categories for typed in found} == found
+
+
+@pytest.mark.rule("M10", "M11")
+async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(directory: Directory) -> None:
+    # Each category has more shops than those before it.
+    slugs = ["tea", "tea-rooms", "herbs", "teaspoons", "iced-tea", "cups", "big-red-mugs"]
+    lines = [
+        shop(f"Qq {slug} {number}", f"{slug}-{number}.internal", categories=[slug])
+        for count, slug in enumerate(slugs, 1)
+        for number in range(count)
+    ]
+    world = await directory(
+        lines,
+        categories=[
+            {"slug": "herbs", "names": {"de": "Tea"}},
+            {"slug": "cups", "synonyms": ["teapot", "small blue glass"]},
+        ],
+    )
+    found = {
+        # Where an own name equals, another name that does is only a beginning.
+        "tea": ["tea", "tea-rooms", "teaspoons", "iced-tea", "herbs", "cups"],
+        "te": ["teaspoons", "tea-rooms", "tea", "iced-tea", "herbs"],
+        "teas": ["tea", "teaspoons"],
+        "tea r": ["tea-rooms"],
+        "tea shop": ["tea", "tea-rooms", "teaspoons", "iced-tea"],
+        "iced": ["iced-tea"],
+        "teap": ["cups"],
+        # In one name, in any order.
+        "big mug": ["big-red-mugs"],
+        "mugs re": ["big-red-mugs"],
+        "glasses blu": ["cups"],
+        "small mug": [],
+    }
+    shown = {typed: [one.slug for one in (await suggest(world, typed)).categories] for typed in found}
+    assert shown == found
 
 
 @pytest.mark.rule("M10", "M11")
@@ -503,12 +545,13 @@ async def test_one_typing_error_in_a_category_is_forgiven_where_no_word_begins_s
         _CARRIED, categories=[{"slug": "garden", "names": {"de": "Blumen"}, "synonyms": ["Gerade", "gifted"]}]
     )
     found = {
-        "gardn": (_GARDEN, _HOME), "gadren": (_GARDEN, _HOME), "arden": (_GARDEN, _HOME), "grden": (_GARDEN, _HOME),
-        "xgarden": (_GARDEN, _HOME),
-        "hxme garden": (_GARDEN, _HOME), "cheap gardne": (_GARDEN, _HOME), "blmuen": (_GARDEN,), "gifte": (_GARDEN,),
-        "giftx": (_GARDEN, _GIFTS), "garagx": (_GARAGE,), "garax": (_GARAGE,), "uberraschunk": (_GIFTS,),
-        # Too short, two errors, an error in another word than the last.
-        "gadr": (), "grdne": (), "gxrdxn": (), "garden hxme": (), "ggardenn": (), "ueberraschunk": (),
+        "gardn": (_GARDEN,), "gadren": (_GARDEN,), "arden": (_GARDEN,), "grden": (_GARDEN,), "xgarden": (_GARDEN,),
+        "hxme garden": (_GARDEN,), "cheap gardne": (_GARDEN,), "home gxrden": (_HOME,), "homegadren": (_HOME,),
+        "blmuen": (_GARDEN,), "giftx": (_GIFTS,), "garagx": (_GARAGE,), "garax": (_GARAGE,), "uberraschunk": (_GIFTS,),
+        # Typed right, it begins a synonym; another one with an error does not count.
+        "gerade": (_GARDEN,), "gerude": (),
+        # Too short, two errors, an error in another word than those of a name.
+        "gadr": (), "grdne": (), "gxrdxn": (), "garden hxme": (), "ggardenn": (), "alder gxrden": (),
     }  # fmt: skip
     assert {typed: (await suggest(world, typed)).categories for typed in found} == found
     assert (await suggest(world, "gardn", limit=1)).categories == (_GARDEN,)

@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rapidfuzz.distance import OSA
-
 from index_mappings.category_forms import Level
 from index_mappings.countries import WORLDWIDE, ships_to
 from index_mappings.documents import (
@@ -28,7 +26,7 @@ from index_mappings.forms import QueryForms, query_forms, stated_names, whole_na
 from index_mappings.generations import Stamp
 from index_mappings.hosts import domain_parts
 from index_mappings.table_words import SHOP_WORDS, unfolded
-from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, CATEGORY_TYPO_MIN, SUGGEST_CUT, SuggestTier
+from index_mappings.tiers import ASKED_ALONE_MIN, CATEGORY_PREFIX_MIN, SUGGEST_CUT, SuggestTier
 from shop_directory.search.protocol import (
     OFFER_WINDOW,
     Broader,
@@ -60,6 +58,7 @@ from tests.support.reference.tiers import (
     suggested_shops,
     word_evidence,
 )
+from tests.support.reference.typed_categories import typed_categories
 
 # A shop with the level of its hit.
 _Ranked = tuple[int, ShopDocument]
@@ -254,10 +253,7 @@ class ReferenceCategories(CategoryTable):
             return self.categories[:limit]
         if not query.words or query.dotted:
             return ()
-        word = query.words[-1]
-        found = [entry for entry in self.entries if any(known.startswith(word) for known in entry.words)]
-        if not found and len(word) >= CATEGORY_TYPO_MIN:
-            found = [entry for entry in self.entries if any(_begins_nearly(known, word) for known in entry.words)]
+        found = typed_categories(self.entries, query, self._best)
         return tuple(entry.shown() for entry in found[:limit])
 
 
@@ -569,8 +565,3 @@ def _suggested(shop: ShopDocument) -> SuggestedShop:
 
 def _has_prefix(word: str, known: str) -> bool:
     return word == known or (len(word) >= CATEGORY_PREFIX_MIN and known.startswith(word))
-
-
-def _begins_nearly(known: str, text: str) -> bool:
-    """Whether some prefix of a known word is at most one typing error away from the text."""
-    return any(OSA.distance(text, known[:end], score_cutoff=1) <= 1 for end in range(len(known) + 1))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.category_forms import category_forms
@@ -194,8 +194,10 @@ _TEXTS = st.sampled_from(
 _NEAR = st.text("abcd", min_size=1, max_size=7)
 
 
-def _entry(slug: str, name: str, count: int, other_names: list[str]) -> CategoryEntry:
-    forms = category_forms(slug, name, [("de", other) for other in other_names])
+def _entry(
+    slug: str, name: str, count: int, other_names: list[str], synonyms: Sequence[tuple[str, str]] = ()
+) -> CategoryEntry:
+    forms = category_forms(slug, name, [("de", other) for other in other_names], synonyms)
     return CategoryEntry(slug, name, count, forms.words, forms.names)
 
 
@@ -239,3 +241,34 @@ def test_words_resolve_by_whole_names_by_their_stems_and_else_by_beginnings(
 def test_one_typing_error_is_forgiven_wherever_it_is(known: list[CategoryEntry], typed: str) -> None:
     query = query_forms(typed)
     assert CategoryTable(known).suggested(query, 20) == ReferenceCategories(known).suggested(query, 20)
+
+
+# Words of which parts are typed, some of them table words, some nearly alike, of several scripts and with marks.
+_TYPED = (
+    "books", "book", "garden tools", "gardens", "tool", "thé", "the", "shop", "store", "Bücher", "buch", "c", "a", "ca",
+    "cars", "card", "mobile", "phones", "Läden", "緑茶", "茶", "店", "버섯", "giyim", "for", "t", "toy", "toys", "new",
+)  # fmt: skip
+_NAME = st.lists(st.sampled_from(_TYPED), min_size=1, max_size=3).map(" ".join)
+typed_categories = st.lists(
+    st.builds(
+        _entry,
+        slug=_NAME.map(lambda text: text.replace(" ", "-")),
+        name=_NAME,
+        count=st.integers(1, 3),
+        other_names=st.lists(_NAME, max_size=2),
+        synonyms=st.lists(st.tuples(st.sampled_from(("en", "de", "fr", "tr", "zh")), _NAME), max_size=3),
+    ),
+    max_size=6,
+    unique_by=lambda entry: entry.slug,
+)
+_CUT = st.tuples(_NAME, st.integers(0, 3)).map(lambda typed: typed[0][: max(1, len(typed[0]) - typed[1])])
+
+
+@pytest.mark.rule("M10")
+@settings(max_examples=400, deadline=None)
+@given(typed_categories, st.lists(_CUT, min_size=1, max_size=3).map(" ".join), st.integers(1, 6))
+def test_a_query_that_is_being_typed_finds_categories_as_the_rules_say(
+    known: list[CategoryEntry], typed: str, limit: int
+) -> None:
+    query = query_forms(typed, cut=64)
+    assert CategoryTable(known).suggested(query, limit) == ReferenceCategories(known).suggested(query, limit)
