@@ -529,6 +529,7 @@ async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(d
         "tea shop": ["tea", "tea-rooms", "teaspoons", "iced-tea"],
         "iced": ["iced-tea"],
         "teap": ["cups"],
+        "blu": ["cups"],
         # In one name, in any order.
         "big mug": ["big-red-mugs"],
         "mugs re": ["big-red-mugs"],

@@ -236,8 +236,13 @@ def test_a_query_equals_a_full_form_or_does_not(query: str, name: str, domain: s
 @pytest.mark.parametrize(
     ("text", "forms"),
     [
-        # Spaced and joined, and without variants.
-        ("  Mc Dönalds & co ", QueryForms(texts=("mc donalds co", "mcdonaldsco"), words=("mc", "donalds", "co"))),
+        # Spaced and joined, and without variants; words with their marks too.
+        (
+            "  Mc Dönalds & co ",
+            QueryForms(
+                texts=("mc donalds co", "mcdonaldsco"), words=("mc", "donalds", "co"), marked=("mc", "dönalds", "co")
+            ),
+        ),
         # One token with a dot is compared as a domain too, and two tokens never are.
         (
             "WWW.Tui.co.uk",
