@@ -28,7 +28,8 @@ MOST: Final = 20
 _ENOUGH: Final = 2 * MOST
 # The categories of a prefix of more texts than this are computed in advance.
 _SCANNED: Final = 6
-# The prefixes of these lengths are known, so that most texts that begin nothing are not searched for.
+# The prefixes of up to the first length, and of the second one, are known, so that most texts that begin nothing are
+# not searched for.
 _HEAD, _LONG_HEAD = 5, 8
 # The lengths of the prefixes of which it is known whether they are near to a name.
 _NEAR: Final = (CATEGORY_TYPO_MIN, CATEGORY_TYPO_MIN + 2)
@@ -63,12 +64,16 @@ class _Reading(NamedTuple):
 
     @classmethod
     def of(cls, words: tuple[str, ...], marked: tuple[str, ...]) -> "_Reading":
-        return cls(words, marked, words if len(words) == 1 else (" ".join(words), "".join(words)))
+        return cls(words, marked, _keys(words))
 
     def has_letters(self, least: int) -> bool:
         """Whether it has this many letters, or one of a script in which one is enough."""
         text = self.keys[-1]
         return len(text) >= least or is_ideographic(text)
+
+
+def _keys(words: tuple[str, ...]) -> tuple[str, ...]:
+    return words if len(words) == 1 else (" ".join(words), "".join(words))
 
 
 class TypedCategories:
@@ -113,24 +118,55 @@ class TypedCategories:
 
     def of(self, query: QueryForms, limit: int) -> Sequence[int]:
         """The categories of a query with words, the best first, at most `limit`, which is at most MOST."""
-        if len(query.words) == 1 and not query.marked and (known := self._frequent.get(query.words[0])) is not None:
+        words, marked = query.words, query.marked or query.words
+        if len(words) == 1 and not query.marked and (known := self._frequent.get(words[0])) is not None:
             return known[:limit]
+        if not self._may_find_any(words, marked):
+            return self._with_typo(_keys(words), limit)
         readings, goods = _readings(query)
         for reading in readings:
+            if not self._may_find(reading.words, reading.marked):
+                continue
             by_names = self._by_names(reading, others=reading.named)
             if found := self._found(reading, by_names, limit):
                 return found
         for reading in goods:
-            for start in range(1, len(reading.words)):
-                last = _Reading.of(reading.words[start:], reading.marked[start:])
-                if last.has_letters(LEFT_MIN):
-                    by_names = self._by_names(last, others=last.has_letters(LEFT_OTHER_MIN))
-                    if by_names:
-                        return list(by_names)[:limit]
+            if found := self._of_last_words(reading, limit):
+                return found
         for reading in readings:
-            if found := self._with_typo(reading, limit):
+            if not reading.whole and (found := self._with_typo(reading.keys, limit)):
                 return found
         return ()
+
+    def _of_last_words(self, reading: _Reading, limit: int) -> Sequence[int]:
+        """The categories of the longest run of a reading's last words, but not all of them, that finds any."""
+        for start in range(1, len(reading.words)):
+            words, marked = reading.words[start:], reading.marked[start:]
+            if self._may_find(words, marked):
+                last = _Reading.of(words, marked)
+                if last.has_letters(LEFT_MIN) and (
+                    found := self._by_names(last, others=last.has_letters(LEFT_OTHER_MIN))
+                ):
+                    return list(found)[:limit]
+        return ()
+
+    def _may_find_any(self, words: tuple[str, ...], marked: tuple[str, ...]) -> bool:
+        """Whether a query has table words, or some of its last words may find a category without a typing error."""
+        if not TABLE_WORDS.isdisjoint(marked) or (len(words) > 1 and words[-1] in _BEGUN_SHOP_WORDS):
+            return True
+        return any(self._may_find(words[start:], marked[start:]) for start in range(len(words)))
+
+    def _may_find(self, words: tuple[str, ...], marked: tuple[str, ...]) -> bool:
+        """Whether a name may begin with some words or have their stems: most words of names of shops do neither."""
+        if len(words) == 1:
+            return self._names.may_begin(words[0]) or bool(self._wholes.of(marked[0]))
+        return bool(
+            self._parts.of(marked[0])
+            or self._names.may_begin("".join(words))
+            or self._in_own.has(words[0])
+            or self._in_others.has(words[0])
+            or self._wholes.of("".join(marked))
+        )
 
     def _by_names(self, reading: _Reading, *, others: bool) -> dict[int, None]:
         """The categories of the tiers (6) to (3), in order; without those of other names than own ones if so said."""
@@ -196,11 +232,9 @@ class TypedCategories:
                 _append(found, third)
         return list(found)[:limit]
 
-    def _with_typo(self, reading: _Reading, limit: int) -> Sequence[int]:
-        if reading.whole:
-            return ()
+    def _with_typo(self, keys: Sequence[str], limit: int) -> Sequence[int]:
         found: set[int] = set()
-        for key in reversed(reading.keys):
+        for key in reversed(keys):
             if len(key) >= CATEGORY_TYPO_MIN:
                 # What is near to a spaced name is near to the joined one.
                 if not (near := self._typos.near(key)):
@@ -271,7 +305,7 @@ class _Beginnings:
         """Sort what was added."""
         self._texts = sorted(self._added)
         self._entries = [tuple(self._added[text]) for text in self._texts]
-        self._heads = {text[:size] for text in self._texts for size in (_HEAD, _LONG_HEAD)}
+        self._heads = {text[:size] for text in self._texts for size in (*range(1, _HEAD + 1), _LONG_HEAD)}
         self._added = {}
         ranges = [(0, len(self._texts), 0)]
         while ranges:
@@ -292,8 +326,7 @@ class _Beginnings:
 
     def may_begin(self, prefix: str) -> bool:
         """Whether a text may begin so."""
-        length = len(prefix)
-        return length < _HEAD or prefix[: _HEAD if length < _LONG_HEAD else _LONG_HEAD] in self._heads
+        return prefix[: _HEAD if len(prefix) < _LONG_HEAD else _LONG_HEAD] in self._heads
 
     def of(self, prefix: str) -> _Begun:
         """By kind, the categories of all texts that begin so, or the first _ENOUGH of them; some may be repeated."""
