@@ -54,33 +54,35 @@ class FindShopRequest(NoShopRequest):
     """What to search for."""
 
     query: QueryText = Field(
-        description="At most 12 words; more narrow the search.",
+        description="At most 12 words; each one narrows the search.",
         examples=["harbour books", "harbour-lane-books.example", ""],
     )
     country: CountryCode | None = Field(
         None,
-        description="ISO 3166-1 alpha-2: keeps shops that sell there or state no markets.",
+        description="ISO 3166-1 alpha-2: only shops that sell there or state no markets.",
         examples=["DE"],
     )
-    limit: PageLimit = Field(DEFAULT_LIMIT, description="The most shops to return.")
-    offset: PageOffset = Field(0, description="Matches to pass over; with limit at most 100,000.")
+    limit: PageLimit = Field(DEFAULT_LIMIT, description="Maximum number of shops.")
+    offset: PageOffset = Field(0, description="Number of matches to skip; with limit at most 100,000.")
     category: Text | None = Field(None, description="A slug of list_categories.", examples=["books"])
-    countries: Countries | None = Field(None, description="Instead of country: any of these.", examples=[["DE", "AT"]])
-    categories: SlugList | None = Field(None, description="Instead of category: any of these.", examples=[["books"]])
+    countries: Countries | None = Field(None, description="Any of these, instead of country.", examples=[["DE", "AT"]])
+    categories: SlugList | None = Field(None, description="Any of these, instead of category.", examples=[["books"]])
     ships_to: CountryCode | None = Field(
-        None, description="Destination: keeps shops for which get_shipping_policy says yes.", examples=["AT"]
+        None, description="Destination: only shops for which get_shipping_policy says yes.", examples=["AT"]
     )
     include_unsettled: Switch = Field(
         default=False, description="With ships_to: also shops for which it says unknown, last."
     )
     has_code: Switch = Field(
         default=False,
-        description="true: shops with a code in list_coupons now, valid in ships_to, else country; one blocked "
-        "anywhere may not count.",
+        description="Only shops with a code that list_coupons would return now, valid in ships_to, else country; codes "
+        "blocked in some country may not count.",
     )
-    verified_code: Switch = Field(default=False, description="true: has_code, and it worked in a real checkout.")
+    verified_code: Switch = Field(default=False, description="As has_code, with a code that worked in a real checkout.")
     facets: FacetKinds | None = Field(None, description="Count all matches by these.", examples=[["category"]])
-    cursor: Text | None = Field(None, description="next_cursor of the page before; all else as it was, no offset.")
+    cursor: Text | None = Field(
+        None, description="next_cursor of the previous page. Keep all other parameters; omit offset."
+    )
 
     @field_validator("include_unsettled")
     @classmethod
@@ -116,45 +118,45 @@ class WordShops(ToolResponse):
     """A word of the query and the shops that it fits."""
 
     word: str = Field(description="The word as typed.")
-    shops: int = Field(description="How many shops that pass the filters it fits.")
+    shops: int = Field(description="Number of shops that it fits, with the filters applied.")
 
 
 class BroaderQuery(ToolResponse):
     """A query with fewer words that finds shops."""
 
-    query: str = Field(description="To search for, with the same filters.")
-    left_out: tuple[str, ...] = Field(description="Words of your query that its shops need not fit.")
-    total_count: int = Field(description="How many shops it finds.")
+    query: str = Field(description="The query, to send with the same filters.")
+    left_out: tuple[str, ...] = Field(description="Words of your query that were left out.")
+    total_count: int = Field(description="Number of shops that it finds.")
     results: tuple[NearShop, ...] = Field(description="Up to 5 of them, best first.")
 
 
 class FacetValue(ToolResponse):
     """A value of a facet."""
 
-    value: str = Field(description="To filter by; WORLDWIDE is no filter.")
-    name: str = Field(description="For people.")
-    count: int = Field(description="How many matches have it.")
+    value: str = Field(description="Value to filter by; WORLDWIDE is not a filter.")
+    name: str = Field(description="Display name.")
+    count: int = Field(description="Number of matches that have it.")
 
 
 class FacetView(ToolResponse):
     """The counts of one kind, over all matches without the filter of that kind."""
 
-    values: tuple[FacetValue, ...] = Field(description=f"Up to {MOST_VALUES}, most first.")
-    missing: int = Field(description="How many matches state none.")
-    other_count: int = Field(description="How many further values there are.")
+    values: tuple[FacetValue, ...] = Field(description=f"Up to {MOST_VALUES}, largest first.")
+    missing: int = Field(description="Number of matches without a value.")
+    other_count: int = Field(description="Number of further values.")
 
 
 class FindShopResponse(ToolResponse):
     """One page of matches; word_counts and broader are there only when several words found nothing together."""
 
     results: tuple[FoundShop, ...] = Field(description="The shops of this page, best first.")
-    total_count: int = Field(description="The number of all matches, not only of this page.")
+    total_count: int = Field(description="Number of all matches, not only on this page.")
     truncated: bool = Field(description="More matches follow this page: see next_cursor, or raise offset.")
     ignored_terms: tuple[str, ...] = Field(
-        description="Words that fit no shop and were dropped: the results answer a narrower question."
+        description="Words that fit no shop and were dropped: the results answer a shorter query."
     )
     category_truncated: bool = Field(
-        description="A word fits more categories than were searched: the matches are a part."
+        description="A word fits more categories than were searched: there may be more matches."
     )
     did_you_mean: tuple[NearShop, ...] = Field(
         description="Up to 3 shops whose name the query, or an ignored word, misspells or contains; none is a match. "
@@ -181,7 +183,7 @@ class FindShopResponse(ToolResponse):
     )
     facets: dict[str, FacetView] | None = Field(
         None,
-        description="By kind asked for: category, or country, which is the stated market. Beyond the interface.",
+        description="By requested kind: category, or country (the stated market). Beyond the interface.",
         exclude_if=is_none,
     )
 
@@ -326,15 +328,15 @@ FIND_SHOP = Tool(
     name="find_shop",
     title="Find shops",
     description=(
-        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. For "
-        "a known domain or id, call get_shop. Every word must fit the same shop: its name, domain or category. With "
-        "other words, a country name also matches (lidl germany); only the country parameter filters. limit 5 is "
-        "enough for one shop (up to 600 tokens; 10: 1,500; the default 50: 7,500). Call list_categories before a "
-        "category filter: only its slugs are accepted. unsettled_count: shops that do not state whether they ship "
-        "there, not a refusal. truncated: repeat the call with cursor. ignored_terms fit no shop and were dropped: "
-        "tell the user. category_truncated: some categories of a word were left out. did_you_mean: shops whose name "
-        "the query misspells or contains. They are not results: ask which is meant. broader: all words together find "
-        "nothing, these queries do. Show their shops, and say which words (left_out) were left out."
+        "Search shops by name, domain or what they sell (lidl, nike shoes, book stores); an empty query browses. "
+        "For a known domain or id, call get_shop. Every word must fit the same shop: its name, domain or category. "
+        "With other words, a country name also matches (lidl germany); only the country parameter filters. limit 5 "
+        "is enough for one shop (600 tokens; the default 50: 7,500). Call list_categories before a category "
+        "filter: only its slugs are accepted. unsettled_count: shops that do not state whether they ship there, "
+        "not a refusal. truncated: repeat the call with cursor. ignored_terms fit no shop and were dropped: tell "
+        "the user. category_truncated: some categories of a word were left out. did_you_mean: shops whose name the "
+        "query misspells or contains. They are not results: ask which is meant. broader: the words together find "
+        "nothing, but these queries do. Show their shops, and say which words (left_out) were left out."
     ),
     request=FindShopRequest,
     response=FindShopResponse,

@@ -107,10 +107,10 @@ GET_SHIPPING_POLICY = Tool(
     title="Get a shop's shipping statement",
     description=(
         "Get a shop's own statement about shipping: destinations, delivery time, free-shipping threshold, and when "
-        "and where it was read. With shop_domains, shops has one entry per shop, as in get_shops. It is a "
-        "statement, not a quote: no carrier and no price. ships_to unknown: the statement does not say whether it "
-        "ships to that country. collected false: no statement was collected. Neither is a refusal. Destinations "
-        "are countries or groups such as EU, minus those in excluded; ships_to expands both."
+        "and where it was read. With shop_domains, shops has one entry per shop, as in get_shops. It has no "
+        "carrier or price. ships_to unknown: the statement does not settle it. collected false: no statement was "
+        "collected. Neither is a refusal. Destinations are countries or groups such as EU, minus those in "
+        "excluded; ships_to expands both."
     ),
     request=GetShippingPolicyRequest,
     response=ShippingStatement,

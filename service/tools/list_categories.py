@@ -39,8 +39,8 @@ LIST_CATEGORIES = Tool(
     title="List categories",
     description=(
         "List all categories that shops carry, each with its slug and number of shops, largest first. Call it "
-        "before find_shop with a category: only these slugs are accepted, and they change with the data. The list "
-        "is flat; a shop can be in several categories, so the counts overlap."
+        "before find_shop with a category: only these slugs are accepted, and they change with the data. A shop "
+        "can be in several categories, so counts overlap."
     ),
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,

@@ -154,7 +154,7 @@ LIST_COUPONS = Tool(
         "so. Codes that are expired, rejected, on test domains or hidden by a display policy are only counted, in "
         "withheld, total_count and note. Empty results with total_count above 0: codes exist, but none may be "
         "shown. validUntil null: open-ended. lastVerifiedAt null: never tested. An unknown shop is shop_not_found "
-        "(null in shops), never an empty list."
+        "(null in shops), not an empty list."
     ),
     request=ListCouponsRequest,
     response=ListCouponsResponse,

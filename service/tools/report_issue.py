@@ -48,9 +48,9 @@ REPORT_ISSUE = Tool(
     name="report_issue",
     title="Report wrong shop data",
     description=(
-        "Report that the directory is wrong about a shop (subject_type shop) or about one of its facts, for "
-        "example in get_shop_policies (subject_type fact); each has its own reasons. For a code that does not "
-        "work, call report_code. As there, no data changes and the answer is never a verdict. Needs an API token."
+        "Report that the directory is wrong about a shop (subject_type shop) or about one of its facts, such as in "
+        "get_shop_policies (subject_type fact); each has its own reasons. For a code that does not work, call "
+        "report_code. No data changes, and the answer is never a verdict. Needs an API token."
     ),
     request=ReportIssueRequest,
     response=ReportResponse,

@@ -256,10 +256,10 @@ RESOLVE_CONFLICT = Tool(
     title="Audit a shop merge",
     description=(
         "Check whether two entries are the same shop: give both, or only from_shop_id for up to 10 candidates. "
-        "Each pair has its evidence, the effects of a merge, and a verdict: likely_same (a stated redirect, or the "
-        "same name on one domain that no shop with another name shares), likely_different (nothing in common that "
-        "identifies a shop) or insufficient_evidence: the same name on two domains usually means two companies. "
-        "Shops are returned without offers. Nothing is merged. Needs an API token."
+        "Each pair has its evidence, the effects of a merge, and a verdict: likely_same (a stated redirect, or one "
+        "name on one domain that no shop with another name shares), likely_different (nothing in common that "
+        "identifies a shop) or insufficient_evidence: one name on two domains is usually two companies. Shops have "
+        "no offers here. Nothing is merged. Needs an API token."
     ),
     request=ResolveConflictRequest,
     response=ResolveConflictResponse,

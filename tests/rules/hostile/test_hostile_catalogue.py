@@ -94,7 +94,7 @@ def _reported() -> list[str]:
 
 
 def _problems(done: Result) -> list[str]:
-    return [line for line in done.stderr.splitlines() if ".ndjson:" in line]
+    return [line for line in done.stderr.splitlines() if line.partition(":")[0].endswith(".ndjson")]
 
 
 @pytest.mark.rule("V1.silent", "E6")

@@ -301,7 +301,7 @@ def test_the_table_has_every_tool_and_ten_shops_take_at_most_fifteen_hundred_tok
 @pytest.mark.rule("A1.size")
 def test_find_shop_is_described_with_the_numbers_of_the_table() -> None:
     of_limit = {bound.arguments.get("limit"): f"{bound.tokens:,}" for bound in BOUNDS if bound.tool == FIND_SHOP.name}
-    stated = f"(up to {of_limit[5]} tokens; 10: {of_limit[10]}; the default 50: {of_limit[None]})"
+    stated = f"({of_limit[5]} tokens; the default 50: {of_limit[None]})"
     assert stated in FIND_SHOP.description
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from index_mappings.category_forms import category_forms
@@ -90,6 +90,7 @@ def test_words_that_others_begin_with_are_needed_as_much_as_these(
 ) -> None:
     unlabelled = {**shop, "labels": (), "markets": ()}
     parts = [word[:length] for word in query_forms(text).words for length in lengths]
+    assume(parts)
     words = data.draw(_words(parts))
     together = dict(find_plan(("all of them",), [words]).tiers)[FindTier.PARTS]
     alone = [dict(find_plan(("one of them",), [[word]]).tiers)[FindTier.PARTS] for word in words]
