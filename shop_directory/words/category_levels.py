@@ -13,14 +13,13 @@ from index_mappings.ngrams import is_part_evidence
 from index_mappings.table_words import SHOP_ENDINGS
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import ENDING_MIN
+from shop_directory.words.known_stems import KnownStems
 
 # The positions of categories.
 Positions = frozenset[int]
 _NONE: Final[Positions] = frozenset()
 # No ending of a word is this number of characters longer than its stem.
 _INFLECTED: Final = 32
-# The maximum number of words that are cached with their stems.
-_CACHED_STEMS: Final = 8_192
 
 
 class Meaning(NamedTuple):
@@ -87,8 +86,14 @@ class CategoryLevels:
         stemmed = (text for level in _STEM_LEVELS for _, one in self._stems[level] for text in one.plain)
         named = (text for level in _NAMING_LEVELS for text in self._texts.get(level, ()))
         self._longest = max(map(len, (*stemmed, *named)), default=0) + _INFLECTED
-        # A cache of the stems of words in each language.
-        self._cached: dict[str, tuple[str, ...]] = {}
+        tables = [
+            (self._languages[place], table)
+            for found in self._stems.values()
+            for place, one in found
+            for table in (one.marked, one.plain)
+        ]
+        # The stems of names, and those of each word of names of several.
+        self._known = KnownStems({(one, part) for one, table in tables for text in table for part in text.split()})
         words = [found for level, found in self._texts.items() if level is not Level.WORD_STEM]
         self._words = sorted({text for found in words for text in found if " " not in text})
 
@@ -147,25 +152,19 @@ class CategoryLevels:
 
         Of several words those of each are compared, and the stem of all joined.
         """
+        joined = self._known.of("".join(typed))
+        each = [self._known.of(word) for word in typed] if len(typed) > 1 else []
+        if not joined and not (each and all(each)):
+            return _NONE
         is_plain = all(unmarked(word) == word for word in typed)
-        joined = self._stems_of("".join(typed))
-        each = [self._stems_of(word) for word in typed] if len(typed) > 1 else []
         found = _NONE
         for place, known in self._stems[level]:
+            language = self._languages[place]
             table = known.plain if is_plain else known.marked
-            if joined[place] in table:
-                found |= table[joined[place]]
-            if each and each[0][place] in known.firsts:
-                found |= table.get(" ".join([one[place] for one in each]), _NONE)
-        return found
-
-    def _stems_of(self, word: str) -> tuple[str, ...]:
-        """The stem in each language."""
-        found = self._cached.get(word)
-        if found is None:
-            if len(self._cached) >= _CACHED_STEMS:
-                self._cached.clear()
-            found = self._cached[word] = tuple([stems(language, (word,))[0] for language in self._languages])
+            if (one := joined.get(language)) in table:
+                found |= table[one]
+            if each and each[0].get(language) in known.firsts and all(language in one for one in each):
+                found |= table.get(" ".join([one[language] for one in each]), _NONE)
         return found
 
     def _begun(self, text: str) -> Positions:

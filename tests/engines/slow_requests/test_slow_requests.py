@@ -168,7 +168,7 @@ def world(hostile_index: HostileIndex) -> Iterator[World]:
             table = snapshot._typeahead.categories
             # Otherwise only the first request is planned.
             table._words.clear()
-            table._levels._cached.clear()
+            table._levels._known._cached.clear()
             start = process_time_ns()  # of all threads: searches run in threads
             await snapshot.find(query)
             return (process_time_ns() - start) / 1e6
