@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from index_mappings.category_forms import Level, LevelledForm, stems, unmarked
+from index_mappings.category_forms import Level, LevelledForm, unmarked
 from index_mappings.ngrams import is_part_evidence
 from index_mappings.table_words import SHOP_ENDINGS
 from index_mappings.text import is_ideographic
@@ -94,6 +94,14 @@ class CategoryLevels:
         ]
         # The stems of names, and those of each word of names of several.
         self._known = KnownStems({(one, part) for one, table in tables for text in table for part in text.split()})
+        # The stems without marks of each language, and all texts with which a compound may end.
+        self._plain: dict[str, dict[str, Positions]] = {}
+        self._ends: dict[str, Positions] = {}
+        for place, found in (one for level in _STEM_LEVELS for one in self._stems[level]):
+            _join(self._plain.setdefault(self._languages[place], {}), found.plain)
+            _join(self._ends, {text: known for text, known in found.plain.items() if len(text) >= ENDING_MIN})
+        for level in _NAMING_LEVELS:
+            _join(self._ends, self._texts.get(level, {}))
         words = [found for level, found in self._texts.items() if level is not Level.WORD_STEM]
         self._words = sorted({text for found in words for text in found if " " not in text})
 
@@ -202,17 +210,19 @@ class CategoryLevels:
 
     def _first_named(self, endings: Sequence[str]) -> tuple[int, Positions] | None:
         """The length of the first text that names a category, or has or is a stem of one, and the categories."""
-        known = [(self._languages[place], one.plain) for level in _STEM_LEVELS for place, one in self._stems[level]]
-        stemmed = [(table, stems(language, endings)) for language, table in known]
-        for number, text in enumerate(endings):
-            found = _NONE.union(*(_all_of(self._texts.get(level), (text,)) for level in _NAMING_LEVELS))
-            for table, of_language in stemmed:
-                for one in (text, of_language[number]):
-                    if one in table and len(one) >= ENDING_MIN:
-                        found |= table[one]
+        for text in endings:
+            found = self._ends.get(text, _NONE)
+            for language, one in self._known.of_uncached(text).items():
+                if len(one) >= ENDING_MIN:
+                    found |= self._plain[language].get(one, _NONE)
             if found:
                 return len(text), found
         return None
+
+
+def _join(table: dict[str, Positions], other: Mapping[str, Positions]) -> None:
+    for text, positions in other.items():
+        table[text] = table.get(text, _NONE) | positions
 
 
 def _frozen(found: Mapping[str, set[int]]) -> dict[str, Positions]:

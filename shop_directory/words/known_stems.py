@@ -55,14 +55,16 @@ class KnownStems:
         """By language, the stem of a word of `unfolded` if it is a known one."""
         found = self._cached.get(word)
         if found is None:
-            found = _NO_STEMS
-            if asked := self._asked(word if word.isascii() else unmarked(word)):
-                stemmed = [(language, self._stem[language](word)) for language in asked]
-                found = {language: one for language, one in stemmed if one in self._known[language]} or _NO_STEMS
             if len(self._cached) >= _CACHED_WORDS:
                 self._cached.clear()
-            self._cached[word] = found
+            found = self._cached[word] = self.of_uncached(word)
         return found
+
+    def of_uncached(self, word: str) -> Mapping[str, str]:
+        """As `of`, for a part of a word, of which there are too many to be cached."""
+        asked = self._asked(word if word.isascii() else unmarked(word))
+        stemmed = [(language, self._stem[language](word)) for language in asked]
+        return {language: one for language, one in stemmed if one in self._known[language]} or _NO_STEMS
 
     def _asked(self, plain: str) -> Iterable[str]:
         """The languages in which a word without its marks may have a known stem."""
