@@ -265,7 +265,10 @@ def test_bad_rows_are_refused_without_their_values_and_no_position_holds_a_key(
     (refused,) = batch.refused
     assert (refused.location, refused.reasons) == (
         "shops, changed row 2 of this run",
-        ("name holds a bidirectional override or isolate",),
+        (
+            "name holds a bidirectional override or isolate",
+            "its visibility is not public, so its shop is hidden all the same",
+        ),
     )
     assert json.loads(refused.raw)["name"] == "zqcanaryzq\u202e"
     assert batch.more
