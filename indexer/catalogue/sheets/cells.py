@@ -28,6 +28,9 @@ from indexer.records.related import CURRENCIES
 _MAX_SLUG: Final = 100
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Scripts of CJK, which are written without spaces, begin here.
+_CJK: Final = "\u2e80"
 # Words of columns and cells, in lower case with _ for other characters than letters and digits, by what they mean.
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     meaning: frozenset(" ".join(by_language.values()).split())
@@ -46,6 +49,10 @@ _GROUPS: Final = {"001": WORLDWIDE, "EU": "EU"}
 _MAX_PLACES: Final = 200
 # What joins the countries of a list, where it is no part of a country's name.
 _JOINED: Final = re.compile(r" (?:and|und|sowie|plus|et|y|e|en|i|och|ve) ", re.IGNORECASE)
+# The language of a country, such as de-AT.
+_LOCALE: Final = re.compile(r"[a-z]{2,3}[-_]([a-z]{2})", re.IGNORECASE)
+# The letters of which flags are made.
+_FLAGS: Final = {ord("\U0001f1e6") + at: chr(ord("A") + at) for at in range(26)}
 # Cells of dashes, points and question marks, which state nothing.
 _NO_WORD: Final = re.compile(r"[-–—―_.?\s]+")
 
@@ -80,6 +87,20 @@ def plain(text: str) -> str:
     # The Turkish capital İ is folded to i with a dot above.
     folded = unicodedata.normalize("NFC", text).casefold().replace("i\u0307", "i")
     return _NO_LETTER_OR_DIGIT.sub("_", folded).strip("_")
+
+
+def plain_name(column: str) -> str:
+    """A column's name as `plain`, with the words that programs join apart: `minimumSpend` is `minimum_spend`."""
+    return plain(_CAMEL.sub("_", column))
+
+
+def is_named(column: str, words: str) -> bool:
+    """Whether a column's name has a word of this table; one of the table that ends with * is the beginning of one."""
+    name = f"_{plain_name(column)}_"
+    return any(
+        f"_{word.removesuffix('*')}{'' if word.endswith('*') else '_'}" in name or (word > _CJK and word in name)
+        for word in WORDS.get(words, ())
+    )
 
 
 def is_blank(text: str) -> bool:
@@ -141,8 +162,19 @@ def is_place(text: str) -> bool:
         return False
     with suppress(UnreadableError):
         return bool(destinations(text))
-    parts = [part for part in re.split(r"[\n|;/,+&]", text) if part.strip()]
-    return all(country_code(part) is not None or plain(part) in WORDS["region"] for part in parts)
+    words = (word if plain(word) not in WORDS["except"] else "," for word in text.split())
+    parts = [part.strip() for part in re.split(r"[\n|;/,+&():]", " ".join(words)) if part.strip()]
+    return bool(parts) and all(map(_is_one_place, parts))
+
+
+def _is_one_place(text: str) -> bool:
+    """Whether a text is a country, a region of or with several, or the language of a country."""
+    locale = _LOCALE.fullmatch(text)
+    return (
+        country_code(text if locale is None else locale[1]) is not None
+        or plain(text) in WORDS["region"]
+        or pycountry.subdivisions.get(code=text.upper()) is not None
+    )
 
 
 def _codes(text: str, known: Collection[str], reason: str) -> list[str]:
@@ -158,6 +190,8 @@ def _codes(text: str, known: Collection[str], reason: str) -> list[str]:
             waiting[:0] = [(one, "") for one in joined]
         else:
             unknown.append(part)
+    if any(plain(word) in WORDS["except"] for part in unknown for word in part.split()):
+        reason = f"{reason} alone; exceptions need a column such as Excluded Countries"
     if any(plain(part) in WORDS["region"] for part in unknown):
         reason = (
             f"{reason}; a region such as Europe has no one list of countries: write a group (EU, EEA, DACH) or them"
@@ -174,7 +208,7 @@ def country_code(text: str) -> str | None:
     A name that different languages give to different countries counts as one of English or of an official language
     only.
     """
-    code = text.strip().upper()
+    code = text.strip().upper().translate(_FLAGS)
     if code in DESTINATIONS:
         return code
     name = " ".join(words_of(text))

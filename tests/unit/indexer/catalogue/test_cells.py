@@ -179,6 +179,7 @@ def test_lists_are_separated_by_line_breaks(stocked: Catalogue) -> None:
         ("Trinidad & Tobago, Malta", ["TT", "MT"]),
         ("DACH", ["DACH"]),
         ("alle Länder", ["WORLDWIDE"]),
+        ("🇩🇪, 🇦🇹", ["DE", "AT"]),
     ],
 )
 def test_countries_and_groups_are_read_as_people_list_them(text: str, codes: list[str]) -> None:
@@ -191,6 +192,14 @@ def test_a_region_without_one_list_of_countries_is_refused_with_what_to_write(st
         "list.csv:2: destinations must be codes or names of countries, or groups such as EU or WORLDWIDE; a region such"
         " as Europe has no one list of countries: write a group (EU, EEA, DACH) or them: 'Europa'\n"
     )
+
+
+@pytest.mark.parametrize("text", ["worldwide except US", "EU ohne DE", "nur Österreich", "mondial sauf FR"])
+def test_places_with_exceptions_are_refused_with_what_to_write(stocked: Catalogue, text: str) -> None:
+    done = stocked.run(f"shop;code;Regions\nlamp;A;{text}\nlamp;B;DE\n", *COUPONS)
+    assert "of countries alone; exceptions need a column such as Excluded Countries: " in done.stderr
+    (record,) = stocked.records("coupons", f"shop;code;Regions\nlamp;A;{text}\nlamp;B;DE\n", "--skip-invalid")
+    assert record["code"] == "B"
 
 
 @pytest.mark.parametrize("text", ["Gratis Versand", "Free shipping", "envío gratis", "Fri frakt", "Darmowa dostawa"])
