@@ -173,8 +173,14 @@ def _is_one_place(text: str) -> bool:
     return (
         country_code(text if locale is None else locale[1]) is not None
         or plain(text) in WORDS["region"]
-        or pycountry.subdivisions.get(code=text.upper()) is not None
+        or text.upper() in _parts_of_countries()
     )
+
+
+@cache
+def _parts_of_countries() -> Collection[str]:
+    """The codes of ISO 3166-2, such as GB-ENG."""
+    return {one.code for one in pycountry.subdivisions}
 
 
 def _codes(text: str, known: Collection[str], reason: str) -> list[str]:

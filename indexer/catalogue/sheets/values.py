@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from indexer.catalogue.sheets.cells import WORDS, is_blank, is_named, is_place, is_zero, minimum, plain
+from indexer.catalogue.sheets.cells import WORDS, is_blank, is_named, is_place, is_zero, minimum, plain, plain_name
 from indexer.catalogue.sheets.dates import is_date
 from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.records.problems import MAX_SHOWN, Problem, shown
@@ -60,14 +60,17 @@ class Column(Values):
     @property
     def is_status(self) -> bool:
         """Whether the column says which shops are suspended, by its name or its values."""
-        name = plain(self.name)
+        name = plain_name(self.name)
         words, values = set(name.split("_")), {plain(value) for value in self.rows}
-        if values and (name.rpartition("_")[2] in WORDS["columns"] or name.endswith("status")):
+        last = name.rpartition("_")[2]
+        if values and (last in WORDS["columns"] or name.endswith("status")):
             return True
         # Such as deleted_at, and Active (Y/N).
         if words & WORDS["columns"] & WORDS["hidden"] and values:
             return True
-        if words & WORDS["columns"] and values and values <= WORDS["yes"] | WORDS["no"]:
+        switches = WORDS["columns"] | WORDS["asks_if_shown"] | WORDS["asks_if_hidden"]
+        is_switch = bool(words & switches) or last in WORDS["shown"] | WORDS["hidden"]
+        if is_switch and values and values <= WORDS["yes"] | WORDS["no"]:
             return True
         known = sum(rows for value, rows in self.rows.items() if plain(value) in WORDS["shown"] | WORDS["hidden"])
         return bool(WORDS["hidden"] & values) and 2 * known >= self.rows.total() + self.others
@@ -141,7 +144,8 @@ class Column(Values):
 
     def _suggested(self, value: str) -> str:
         """The visibility that a value most probably means; a value that is not known hides the record."""
-        asks_if_shown = not WORDS["shown"].isdisjoint(plain(self.name).split("_"))
+        name = set(plain_name(self.name).split("_"))
+        asks_if_shown = bool(name & (WORDS["shown"] | WORDS["asks_if_shown"])) != bool(name & WORDS["negation"])
         word = plain(value)
         is_shown = (
             (word in WORDS["yes"]) == asks_if_shown if word in WORDS["yes"] | WORDS["no"] else word in WORDS["shown"]
