@@ -45,7 +45,10 @@ def test_the_rows_above_are_of_every_kind() -> None:
     [
         ("none.example;A;;;", "shop_id is no id and no domain of a shop of the catalogue: 'none.example'"),
         ("lamp;A;10;;", "discount must be such as 10 %, 12.50 EUR or free shipping; a number alone needs a column"),
-        ("lamp;A;;1.234;", "min_order must be a decimal such as 12.50, with a currency such as EUR or €: '1.234'"),
+        (
+            "lamp;A;;1.234;",
+            "min_order has three digits behind its one separator, which may be of thousands or of decimals",
+        ),
         ("lamp;A;;12,50;", "min_order needs a currency, in the cell (12.50 EUR), in a column (--map COLUMN=currency)"),
         ("lamp;A;5 Taler;;", "discount must be such as 10 %, 12.50 EUR or free shipping;"),
         ("lamp;A;;;05/06/2030", "valid_until must be a date such as 2026-12-31, or with a time 2026-12-31T18:30:00Z"),
