@@ -159,7 +159,8 @@ def test_an_amount_that_may_be_thousands_or_decimals_is_refused_with_what_to_wri
     done = stocked.run("shop;title;price\nlamp;A;¥12,345\n", "--kind", "offers")
     assert done.stderr.startswith(
         "list.csv:2: price has three digits behind its one separator, which may be of thousands or of decimals: write"
-        " it without one or with two decimals, or state a currency that has no cents, such as by --currency JPY: '¥12,345'"
+        " it without one or with two decimals, or state a currency that has no cents, such as by --currency JPY: "
+        "'¥12,345'"
     )
 
 
