@@ -117,6 +117,9 @@ class SheetRecords:
         # The same of bad rows, by id, or by domain of rows without one.
         self._unreadable: dict[str, int] = {}
         self._hidden_later = False
+        # The lines of the keys of other records that are written, and of those of rows that are not public.
+        self._lines: dict[str, int] = {}
+        self._suspended: dict[str, int] = {}
         self._header = next((row for _, row in file.rows()), [])
         if not self._header:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
@@ -197,7 +200,7 @@ class SheetRecords:
         self, shops: Mapping[str, str], done: Imported, repeated: Repeated, *, skip_invalid: bool
     ) -> Iterator[Record]:
         """The records of the rows; those that several rows may state come last."""
-        lines: dict[str, int] = {}
+        lines = self._lines = {}
         held: dict[str, Record] = {}
         for line, row in self._rows():
             for stated in self._statements(row):
@@ -276,12 +279,16 @@ class SheetRecords:
             raise _BadRowError(fault)
         fields, faults = self._fields(row, stated, shops)
         hidden = self._kind != "shops" and fields.pop("visibility", VISIBILITIES[0]) != VISIBILITIES[0]
+        record = None
         try:
             record = validated(self._model, fields, lenient=False)
         except RefusedRecordError as error:
             read = {fault.of for fault in faults}
             faults += [fault for fault in self._refused(error, row) if fault.of not in read]
         if hidden:
+            if record is not None and record.order == NO_ORDER:
+                self._hidden_later |= record.key in self._lines
+                self._suspended.setdefault(record.key, line)
             return None, ()
         if not faults:
             return record, ()
@@ -464,6 +471,9 @@ class SheetRecords:
             self._refuse_hidden(record)
         if record.order != NO_ORDER:
             return
+        if record.key in self._suspended:
+            reason = f"is that of line {self._suspended[record.key]}, which is not public: neither is used"
+            raise _BadRowError(_Fault(record.key_fields[0], reason, (record.key,)))
         hiding = self._hiding.get(record.key) if is_shown else self._hiding.setdefault(record.key, line)
         first = hiding if is_shown and hiding else lines.setdefault(record.key, line)
         if first != line and hiding == line:

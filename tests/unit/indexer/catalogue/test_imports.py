@@ -139,6 +139,19 @@ def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_
     assert "Wrote 1 coupon (1 more are not public and left out) to " in printed
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)])
+def test_of_a_code_that_is_public_in_one_row_and_not_in_another_neither_is_used(
+    stocked: Catalogue, order: tuple[int, ...]
+) -> None:
+    rows = ("lamp,A,DE,public", "lamp,A,AT,removed", "lamp,B,DE,public")
+    text = "\n".join(["shop,code,country,visibility", *(rows[at] for at in order), ""])
+    done = stocked.run(text, "--kind", "coupons")
+    public, suspended = order.index(0) + 2, order.index(1) + 2
+    reason = f"id is that of line {suspended}, which is not public: neither is used: 'lamp-A'"
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (1, f"list.csv:{public}: {reason}")
+    assert [one["code"] for one in stocked.records("coupons", text, "--skip-invalid")] == ["B"]
+
+
 def test_another_kind_needs_a_catalogue_and_is_one_of_those_that_are_known(given: Import) -> None:
     missing, unknown = (given.run("shop,code\na,B\n", "--kind", kind) for kind in ("coupons", "coupon"))
     assert (missing.exit_code, f"there is no catalogue at {given.made}" in missing.stderr) == (1, True)
