@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from indexer.records.shop import Record
 
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_CUT: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31})$")
 # Some programs encode what was encoded before.
 _MOST_ROUNDS: Final = 3
 # The fields that people read; in a URL an ampersand before a word is a parameter.
@@ -23,6 +24,12 @@ _FIELDS: Final = (
 def has_entity(text: str) -> bool:
     """Whether a text holds an entity that HTML knows."""
     return "&" in text and any(_is_known(found[0]) for found in _ENTITY.finditer(text))
+
+
+def ends_in_entity(text: str) -> bool:
+    """Whether a text ends in an entity that lacks its semicolon, as where that was taken for a delimiter."""
+    found = _CUT.search(text) if "&" in text else None
+    return found is not None and _is_known(f"{found[0]};")
 
 
 def decoded(text: str) -> str:

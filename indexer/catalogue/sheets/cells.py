@@ -29,6 +29,9 @@ from indexer.records.related import CURRENCIES
 _MAX_SLUG: Final = 100
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Scripts of CJK, which are written without spaces, begin here.
+_CJK: Final = "\u2e80"
 # Words of columns and cells, in lower case with _ for other characters than letters and digits, by what they mean.
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     meaning: frozenset(" ".join(by_language.values()).split())
@@ -39,14 +42,25 @@ WORDS: Final[Mapping[str, frozenset[str]]] = {
 _SYMBOLS: Final[Mapping[str, str]] = {
     "€": "EUR", "£": "GBP", "zł": "PLN", "kč": "CZK", "ft": "HUF", "₺": "TRY", "₹": "INR", "₩": "KRW", "₴": "UAH",
     "₽": "RUB", "₪": "ILS", "₫": "VND", "us$": "USD", "ca$": "CAD", "a$": "AUD", "r$": "BRL", "fr.": "CHF",
+    "nz$": "NZD", "hk$": "HKD", "s$": "SGD", "nt$": "TWD", "mx$": "MXN", "cn¥": "CNY", "円": "JPY", "₱": "PHP",
+    "฿": "THB", "₦": "NGN", "tl": "TRY", "euro": "EUR", "euros": "EUR",
 }  # fmt: skip
 # Symbols of several currencies each.
-_SHARED_SYMBOLS: Final = frozenset({"$", "¥", "kr", "kr."})
+_SHARED_SYMBOLS: Final = frozenset({"$", "¥", "kr", "kr.", "rs", "rs."})
+# Characters of the width of Chinese ones by their usual ones; those without width are left out.
+_USUAL: Final = {
+    **{0xFF01 + at: 0x21 + at for at in range(94)}, **dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF)),
+    ord("￥"): "¥", ord("￡"): "£", ord("￦"): "₩", 0x3000: " ",
+}  # fmt: skip
 # CLDR's codes of territories that are no countries, by what a catalogue calls them.
 _GROUPS: Final = {"001": WORLDWIDE, "EU": "EU"}
 _MAX_PLACES: Final = 200
 # What joins the countries of a list, where it is no part of a country's name.
 _JOINED: Final = re.compile(r" (?:and|und|sowie|plus|et|y|e|en|i|och|ve) ", re.IGNORECASE)
+# The language of a country, such as de-AT.
+_LOCALE: Final = re.compile(r"[a-z]{2,3}[-_]([a-z]{2})", re.IGNORECASE)
+# The letters of which flags are made.
+_FLAGS: Final = {ord("\U0001f1e6") + at: chr(ord("A") + at) for at in range(26)}
 # Cells of dashes, points and question marks, which state nothing.
 _NO_WORD: Final = re.compile(r"[-–—―_.?\s]+")
 
@@ -70,6 +84,10 @@ _UNKNOWN_KIND: Final = (
     "is the kind of a number, and none of percent, amount, free_shipping and other: write one of these in the column of"
     " kinds; it is other where the code is for single products"
 )
+_AMBIGUOUS_AMOUNT: Final = (
+    "has three digits behind its one separator, which may be of thousands or of decimals: write it without one or with"
+    " two decimals, or state a currency that has no cents, such as by --currency JPY"
+)
 _DAYS: Final = re.compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?(?:\s*([^\W\d]+))?")
 _MONTH: Final = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 # What spreadsheets make of texts that look like dates, and of long numbers.
@@ -81,6 +99,20 @@ def plain(text: str) -> str:
     # The Turkish capital İ is folded to i with a dot above.
     folded = unicodedata.normalize("NFC", text).casefold().replace("i\u0307", "i")
     return _NO_LETTER_OR_DIGIT.sub("_", folded).strip("_")
+
+
+def plain_name(column: str) -> str:
+    """A column's name as `plain`, with the words that programs join apart: `minimumSpend` is `minimum_spend`."""
+    return plain(_CAMEL.sub("_", column))
+
+
+def is_named(column: str, words: str) -> bool:
+    """Whether a column's name has a word of this table; one of the table that ends with * is the beginning of one."""
+    name = f"_{plain_name(column)}_"
+    return any(
+        f"_{word.removesuffix('*')}{'' if word.endswith('*') else '_'}" in name or (word > _CJK and word in name)
+        for word in WORDS.get(words, ())
+    )
 
 
 def is_blank(text: str) -> bool:
@@ -142,8 +174,25 @@ def is_place(text: str) -> bool:
         return False
     with suppress(UnreadableError):
         return bool(destinations(text))
-    parts = [part for part in re.split(r"[\n|;/,+&]", text) if part.strip()]
-    return all(country_code(part) is not None or plain(part) in WORDS["region"] for part in parts)
+    words = (word if plain(word) not in WORDS["except"] else "," for word in text.split())
+    parts = [part.strip() for part in re.split(r"[\n|;/,+&():]", " ".join(words)) if part.strip()]
+    return bool(parts) and all(map(_is_one_place, parts))
+
+
+def _is_one_place(text: str) -> bool:
+    """Whether a text is a country, a region of or with several, or the language of a country."""
+    locale = _LOCALE.fullmatch(text)
+    return (
+        country_code(text if locale is None else locale[1]) is not None
+        or plain(text) in WORDS["region"]
+        or text.upper() in _parts_of_countries()
+    )
+
+
+@cache
+def _parts_of_countries() -> Collection[str]:
+    """The codes of ISO 3166-2, such as GB-ENG."""
+    return {one.code for one in pycountry.subdivisions}
 
 
 def _codes(text: str, known: Collection[str], reason: str) -> list[str]:
@@ -159,6 +208,8 @@ def _codes(text: str, known: Collection[str], reason: str) -> list[str]:
             waiting[:0] = [(one, "") for one in joined]
         else:
             unknown.append(part)
+    if any(plain(word) in WORDS["except"] for part in unknown for word in part.split()):
+        reason = f"{reason} alone; exceptions need a column such as Excluded Countries"
     if any(plain(part) in WORDS["region"] for part in unknown):
         reason = (
             f"{reason}; a region such as Europe has no one list of countries: write a group (EU, EEA, DACH) or them"
@@ -175,7 +226,7 @@ def country_code(text: str) -> str | None:
     A name that different languages give to different countries counts as one of English or of an official language
     only.
     """
-    code = text.strip().upper()
+    code = text.strip().upper().translate(_FLAGS)
     if code in DESTINATIONS:
         return code
     name = " ".join(words_of(text))
@@ -270,15 +321,33 @@ def money(text: str, of_row: str | None = None) -> dict[str, Any]:
 
     `of_row` is the currency that the amount has then.
     """
-    found = _MONEY.fullmatch(text)
+    found = _MONEY.fullmatch(text.translate(_USUAL))
     if found is None:
         _refuse_money(text)
-    stated = f"{found['before']}{found['after']}".strip()
-    code = currency(stated, of=text) if stated else None
-    amount = decimal_of(found["number"], code or of_row)
-    if amount is None:
+    marks = [mark for mark in (found["before"].strip(), found["after"].strip()) if mark]
+    codes = {code for mark in marks if (code := currency(mark, of=text))}
+    code = next(iter(codes), None)
+    meant = code or of_row
+    if len(codes) > 1:
         _refuse_money(text)
+    if meant is not None and any(currency(mark) is None and meant not in _sharing(mark) for mark in marks):
+        raise UnreadableError(f"has a symbol that is not of the currency that is stated ({meant})", text)
+    amount = decimal_of(found["number"], meant)
+    if amount is None:
+        _refuse_money(text, is_ambiguous=_AMBIGUOUS.fullmatch(found["number"]) is not None)
     return {"amount": amount, "currency": code}
+
+
+@cache
+def _sharing(symbol: str) -> Collection[str]:
+    """The currencies that CLDR writes by a symbol in any language; `kr` is that of four, with or without a point."""
+    wanted = symbol.casefold().rstrip(".")
+    return {
+        code
+        for identifier in localedata.locale_identifiers()
+        for code, written in localedata.load(identifier)["currency_symbols"].items()
+        if written.translate(_USUAL).casefold().rstrip(".") == wanted
+    }
 
 
 def minimum(text: str, of_row: str | None = None) -> dict[str, Any]:
@@ -300,7 +369,9 @@ def currency(text: str, *, of: str | None = None) -> str | None:
     return code if code in CURRENCIES else None
 
 
-def _refuse_money(text: str) -> NoReturn:
+def _refuse_money(text: str, *, is_ambiguous: bool = False) -> NoReturn:
+    if is_ambiguous:
+        raise UnreadableError(_AMBIGUOUS_AMOUNT, text)
     raise UnreadableError("must be a decimal such as 12.50, with a currency such as EUR or €", text)
 
 
@@ -311,6 +382,7 @@ def discount(text: str, kind: str = "", of_row: str | None = None, *, ships_free
     """
     words = plain(text)
     stated = plain(kind)
+    said = _without_words_of_discounts(text.translate(_USUAL).strip())
     if words in WORDS["free_shipping"] or stated in WORDS["free_shipping"]:
         return {"kind": "free_shipping"}
     if ships_free and (not text or is_zero(text)):
@@ -318,23 +390,34 @@ def discount(text: str, kind: str = "", of_row: str | None = None, *, ships_free
     if words == "other" or stated == "other":
         return {"kind": "other"}
     is_percent = stated in WORDS["percent"] or kind == "%"
-    found = _PERCENT.fullmatch(f"{text} %" if is_percent and "%" not in text else text)
-    if found is not None and (not found[3] or plain(found[3]) in WORDS["discount"]):
+    found = _PERCENT.fullmatch(f"{said} %" if is_percent and "%" not in said else said)
+    if found is not None and not found[3]:
         value = decimal_of(found[1] or found[2])
         # A workbook holds 10 % as 0.1 and 100 % as 1, so that a number up to one is hardly meant as it is.
-        is_meant = value is not None and float(value) >= 1 and (float(value) > 1 or "%" in text)
+        is_meant = value is not None and float(value) >= 1 and (float(value) > 1 or "%" in said)
         if is_meant and stated not in WORDS["amount"]:
             return {"kind": "percent", "value": value}
     with suppress(UnreadableError):
-        amount = money(text, of_row)
+        amount = money(said.lstrip("-–− "), of_row)
         # A number alone may be either.
-        if not is_percent and (stated in WORDS["amount"] or not text.isascii() or re.search(r"[A-Za-z$]", text)):
+        if not is_percent and (stated in WORDS["amount"] or not said.isascii() or re.search(r"[A-Za-z$]", said)):
             if is_zero(amount["amount"]):
                 raise UnreadableError(_NOTHING_OFF, text) from None
             return {"kind": "amount", "value": amount["amount"], "currency": amount["currency"]}
     if text and stated and not is_percent and stated not in WORDS["amount"]:
         raise UnreadableError(_UNKNOWN_KIND, kind)
     raise UnreadableError(_NOTHING_OFF if text and is_zero(text) else _NO_DISCOUNT, text)
+
+
+def _without_words_of_discounts(text: str) -> str:
+    """A discount without what people write around it: `5 € Rabatt`, `Save 10 %`, `10 % de réduction`."""
+    said = text.split()
+    for first, last in ((1, None), (0, -2), (0, -1)):
+        rest = said[first:last]
+        dropped = said[:first] if first else said[len(rest) :]
+        if rest and all(map(str.isalpha, dropped)) and plain(" ".join(dropped)) in WORDS["discount"]:
+            return " ".join(rest)
+    return text
 
 
 def code(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from indexer.catalogue.sheets import cells, dates, terms
-from indexer.catalogue.sheets.cells import WORDS, plain
+from indexer.catalogue.sheets.cells import WORDS, plain, plain_name
 from indexer.catalogue.sheets.values import VISIBILITIES
 from indexer.records.problems import MAX_SHOWN, CatalogueError
 
@@ -209,7 +209,6 @@ _FLATTENED: Final = frozenset(
     )
 )
 _PARENTHESIS: Final = re.compile(r"\([^)]*\)")
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | None, Mapping[str, str]]:
@@ -345,11 +344,11 @@ def _named(name: str, known: Field, header: Sequence[str]) -> list[int]:
 
 def _other_forms(column: str) -> set[str]:
     """A column's name without what exports add: `minimumSpend`, `Price (EUR)`, `regions.list.0.countryCode`."""
-    forms = {plain(_CAMEL.sub("_", column)), plain(_PARENTHESIS.sub("", column))}
+    forms = {plain_name(column), plain(_PARENTHESIS.sub("", column))}
     parts = [part for part in re.split(r"[./:\[\]]+", column) if part]
     while len(parts) > 1 and (parts[-1].isdigit() or plain(parts[-1]) in _FLATTENED):
         parts.pop()
-        forms.add(plain(_CAMEL.sub("_", "_".join(parts))))
+        forms.add(plain_name("_".join(parts)))
     return forms
 
 

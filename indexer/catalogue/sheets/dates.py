@@ -24,6 +24,10 @@ _SHORT: Final = re.compile(r"\d\d-\d\d-\d\d")
 _COMPACT: Final = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)")
 # Seconds or milliseconds since 1970, from 2001 to 2286.
 _UNIX: Final = re.compile(r"([1-9]\d{9})(\d{3})?")
+# Seconds from 2010 to 2050; other numbers of ten digits are hardly times, unless a column's name says so.
+_PLAUSIBLE: Final = range(1_262_304_000, 2_524_608_000)
+_WITHIN: Final = re.compile(r"\b(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{2,4})\b")
+_FEW_WORDS: Final = 2
 _HALF_A_DAY: Final = 12
 _DAY_MONTH: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?[ -](?:de )?([^\W\d_]+)\.?,?[ -](?:de )?(\d{4})")
 _MONTH_DAY: Final = re.compile(r"([^\W\d_]+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})")
@@ -136,8 +140,11 @@ def timestamp(text: str, order: str | None = None) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a date, also one that may mean two."""
-    return bool(readings_of(_split(text)[0]))
+    """Whether a text is a date, also one that may mean two, or holds dates and hardly a word more."""
+    if unix := _UNIX.fullmatch(text):
+        return int(unix[1]) in _PLAUSIBLE
+    rest, dates = _WITHIN.subn(" ", text)
+    return bool(readings_of(_split(text)[0])) or (dates > 0 and len(re.findall(r"[^\W_]+", rest)) <= _FEW_WORDS)
 
 
 @dataclass(slots=True)

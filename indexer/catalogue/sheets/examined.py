@@ -86,6 +86,6 @@ def _faults(
         elif column.is_status:
             read_from = None if visibility is None else columns.header[visibility]
             faults.append(column.status_as_text(kind, read_from))
-        elif is_limited and (limit := column.limit(known)) is not None:
-            faults.append(column.limit_as_text(kind, limit, tuple(known)))
+        elif is_limited and (limit := column.limit(kind, tuple(known))) is not None:
+            faults.append(limit)
     return faults

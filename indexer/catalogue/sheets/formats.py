@@ -8,6 +8,8 @@ from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import WORKBOOK_MARKS
 
 Format = Literal["csv", "workbook", "json"]
+# What stands before each text of a sequence of JSON texts (RFC 7464).
+RECORD_MARK: Final = "\x1e"
 _HEAD: Final = 64 * 1024
 # The least part of UTF-16 that is zeros.
 _ZEROS: Final = 0.05
@@ -25,9 +27,10 @@ _OTHERS: Final = (
     (b"PAR1", "is a Parquet file: export it as CSV"),
 )
 _MARKUP: Final = re.compile(
-    r"<(?:!doctype\s+html|html|head|body|meta|table|style|title|div|center|font|script)\b|mime-version:", re.IGNORECASE
+    r"<(?:!doctype\s+html|html|head|body|meta|table|tbody|tr|td|style|title|div|center|font|script)\b|mime-version:",
+    re.IGNORECASE,
 )
-_XML: Final = re.compile(r"<(?:\?xml\b|\w[\w:.-]*\s[^>]*xmlns)", re.IGNORECASE)
+_XML: Final = re.compile(r"<(?:\?xml\b|!--|\w[\w:.-]*(?:\s[^<>]*)?/?>)", re.IGNORECASE)
 _JSON: Final = re.compile(r"\[\s*(?:[{\[\"\]]|$)|\{\s*(?:[\"}]|$)")
 # Byte order marks; that of UTF-32 begins with that of UTF-16.
 _MARKS: Final = (
@@ -44,7 +47,7 @@ def format_of(path: Path) -> Format:
     for mark, reason in _OTHERS:
         if head.startswith(mark):
             raise CatalogueError(f"{path} {reason}")
-    text = head.decode(unicode_form(head) or "utf-8", "replace").lstrip("\ufeff \t\r\n")
+    text = head.decode(unicode_form(head) or "utf-8", "replace").lstrip(f"\ufeff{RECORD_MARK} \t\r\n")
     if text.startswith("{\\rtf"):
         raise CatalogueError(f"{path} is a text document (RTF): save the list as .xlsx or CSV")
     if _MARKUP.match(text) or (_XML.match(text) and re.search(r"<html\b", text[:1_024], re.IGNORECASE)):

@@ -51,7 +51,8 @@ class HeadedFile:
         self._beside = self._first_beside = 0
         # A workbook states no cells behind the last one of a row.
         self._is_padded = not isinstance(file, CsvFile)
-        if header_row is None and not no_header and rows:
+        # Row 0 has the names of the fields of a JSON list, such as tags.website.
+        if header_row is None and not no_header and rows and rows[0][0]:
             self._refuse_no_names(rows)
 
     @property

@@ -36,7 +36,7 @@ from indexer.catalogue.sheets.stated import Stated, read_mapping
 from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.catalogue.sheets.values import VISIBILITIES, Faults
 from indexer.catalogue.sheets.workbooks.rows import NumberedCells
-from indexer.records.entities import decoded
+from indexer.records.entities import decoded, ends_in_entity
 from indexer.records.hiding import hiding_of
 from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError, numbered
 from indexer.records.related import RECORDS
@@ -117,6 +117,9 @@ class SheetRecords:
         # The same of bad rows, by id, or by domain of rows without one.
         self._unreadable: dict[str, int] = {}
         self._hidden_later = False
+        # The lines of the keys of other records that are written, and of those of rows that are not public.
+        self._lines: dict[str, int] = {}
+        self._suspended: dict[str, int] = {}
         self._header = next((row for _, row in file.rows()), [])
         if not self._header:
             raise CatalogueError(f"{file.path} is empty: its first line must name the columns")
@@ -197,7 +200,7 @@ class SheetRecords:
         self, shops: Mapping[str, str], done: Imported, repeated: Repeated, *, skip_invalid: bool
     ) -> Iterator[Record]:
         """The records of the rows; those that several rows may state come last."""
-        lines: dict[str, int] = {}
+        lines = self._lines = {}
         held: dict[str, Record] = {}
         for line, row in self._rows():
             for stated in self._statements(row):
@@ -271,22 +274,21 @@ class SheetRecords:
         self, line: int, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str], *, skip_invalid: bool
     ) -> tuple[Record | None, Sequence[_Fault]]:
         """The record of a row, None if its owner has suspended it, and the faults of the fields that it lacks."""
-        if any(more := [cell.strip() for cell in row[len(self.columns.header) :]]):
+        if (fault := self._fault_of_cells(row)) is not None:
             self._note_hiding(self._fields(row, stated, shops)[0], stated, line)
-            reason = "the row is longer than the header: quote cells that hold the delimiter"
-            raise _BadRowError(_Fault(None, reason, (", ".join(more),)))
-        if len(row) < self._least_cells:
-            self._note_hiding(self._fields(row, stated, shops)[0], stated, line)
-            reason = "the row is shorter than the header, so that any of its cells may be of another column"
-            raise _BadRowError(_Fault(None, f"{reason}: write empty cells as well, or give the workbook itself"))
+            raise _BadRowError(fault)
         fields, faults = self._fields(row, stated, shops)
         hidden = self._kind != "shops" and fields.pop("visibility", VISIBILITIES[0]) != VISIBILITIES[0]
+        record = None
         try:
             record = validated(self._model, fields, lenient=False)
         except RefusedRecordError as error:
             read = {fault.of for fault in faults}
             faults += [fault for fault in self._refused(error, row) if fault.of not in read]
         if hidden:
+            if record is not None and record.order == NO_ORDER:
+                self._hidden_later |= record.key in self._lines
+                self._suspended.setdefault(record.key, line)
             return None, ()
         if not faults:
             return record, ()
@@ -299,6 +301,19 @@ class SheetRecords:
         except RefusedRecordError as error:
             self._note_hiding(fields, stated, line)
             raise _BadRowError(*faults, *self._refused(error, row)) from None
+
+    def _fault_of_cells(self, row: Sequence[str]) -> _Fault | None:
+        """What is wrong with a row of which cells may be of other columns than those that they are in."""
+        if self._file.format.get("delimiter") == ";" and any(map(ends_in_entity, row[:-1])):
+            reason = "an HTML entity ends with the ; that separates cells: quote cells that hold entities"
+            return _Fault(None, reason, tuple(filter(ends_in_entity, row[:-1])))
+        if any(more := [cell.strip() for cell in row[len(self.columns.header) :]]):
+            reason = "the row is longer than the header: quote cells that hold the delimiter"
+            return _Fault(None, reason, (", ".join(more),))
+        if len(row) < self._least_cells:
+            reason = "the row is shorter than the header, so that any of its cells may be of another column"
+            return _Fault(None, f"{reason}: write empty cells as well, or give the workbook itself")
+        return None
 
     def _note_hiding(self, fields: Mapping[str, Any], stated: Mapping[str, str], line: int) -> None:
         """Note the shop that a bad row hides, so that no other row shows it (V1)."""
@@ -456,6 +471,9 @@ class SheetRecords:
             self._refuse_hidden(record)
         if record.order != NO_ORDER:
             return
+        if record.key in self._suspended:
+            reason = f"is that of line {self._suspended[record.key]}, which is not public: neither is used"
+            raise _BadRowError(_Fault(record.key_fields[0], reason, (record.key,)))
         hiding = self._hiding.get(record.key) if is_shown else self._hiding.setdefault(record.key, line)
         first = hiding if is_shown and hiding else lines.setdefault(record.key, line)
         if first != line and hiding == line:

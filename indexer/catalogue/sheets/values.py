@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from indexer.catalogue.sheets.cells import WORDS, is_place, minimum, plain
+from indexer.catalogue.sheets.cells import WORDS, is_blank, is_named, is_place, is_zero, minimum, plain, plain_name
 from indexer.catalogue.sheets.dates import is_date
 from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.records.problems import MAX_SHOWN, Problem, shown
@@ -60,14 +60,17 @@ class Column(Values):
     @property
     def is_status(self) -> bool:
         """Whether the column says which shops are suspended, by its name or its values."""
-        name = plain(self.name)
+        name = plain_name(self.name)
         words, values = set(name.split("_")), {plain(value) for value in self.rows}
-        if values and (name.rpartition("_")[2] in WORDS["columns"] or name.endswith("status")):
+        last = name.rpartition("_")[2]
+        if values and (last in WORDS["columns"] or name.endswith("status")):
             return True
         # Such as deleted_at, and Active (Y/N).
         if words & WORDS["columns"] & WORDS["hidden"] and values:
             return True
-        if words & WORDS["columns"] and values and values <= WORDS["yes"] | WORDS["no"]:
+        switches = WORDS["columns"] | WORDS["asks_if_shown"] | WORDS["asks_if_hidden"]
+        is_switch = bool(words & switches) or last in WORDS["shown"] | WORDS["hidden"]
+        if is_switch and values and values <= WORDS["yes"] | WORDS["no"]:
             return True
         known = sum(rows for value, rows in self.rows.items() if plain(value) in WORDS["shown"] | WORDS["hidden"])
         return bool(WORDS["hidden"] & values) and 2 * known >= self.rows.total() + self.others
@@ -101,25 +104,28 @@ class Column(Values):
             f" such as `{self._options(unknown)}`, or leave these rows out by --skip-invalid"
         )
 
-    def limit(self, fields: Collection[str]) -> str | None:
-        """What the column holds for the most part that may limit where or when a record counts; None if nothing.
+    def limit(self, kind: str, fields: Collection[str]) -> str | None:
+        """What is wrong with a column that may limit where or when a record counts and is not mapped; None if nothing.
 
-        `fields` are those of the kind: the column may be one of a field that it has.
+        That is told by what most of its cells hold, else by its name. `fields` are those of the kind: the column may be
+        one of a field that it has.
         """
         if self.rows.keys() <= WORDS["yes"] | WORDS["no"]:
             return None  # no is also the code of a country
-        held = (what for what, is_such, of in _LIMITS if any(name in fields for name in of) and self._mostly(is_such))
-        return next(held, None)
+        said = {value: rows for value, rows in self.rows.items() if not _says_nothing(value)}
+        possible = [one for one in _LIMITS if any(name in fields for name in one.of)]
+        for one in possible:
+            if 2 * sum(rows for value, rows in said.items() if one.holds(value)) > sum(said.values()) + self.others:
+                return self._limit_as_text(kind, f"holds {one.what}", one, fields)
+        for one in possible:
+            if is_named(self.name, one.words) and any(map(one.may_hold, said)):
+                return self._limit_as_text(kind, f"has a name as columns of {one.what} have", one, fields)
+        return None
 
-    def _mostly(self, is_such: Callable[[str], bool]) -> bool:
-        return 2 * sum(rows for value, rows in self.rows.items() if is_such(value)) > self.rows.total() + self.others
-
-    def limit_as_text(self, kind: str, what: str, fields: Collection[str]) -> str:
-        """What is wrong with a column that holds what may limit a record and is not mapped, and what to type."""
-        (of,) = (of for held, _, of in _LIMITS if held == what)
-        options = " or ".join(f"`--map {shlex.quote(f'{self.name}={name}')}`" for name in of if name in fields)
+    def _limit_as_text(self, kind: str, is_such: str, limit: "_Limit", fields: Collection[str]) -> str:
+        options = " or ".join(f"`--map {shlex.quote(f'{self.name}={name}')}`" for name in limit.of if name in fields)
         return (
-            f"the column {self.name!r} holds {what} ({self._listed(self.rows)}), and nothing maps it, so that what it"
+            f"the column {self.name!r} {is_such} ({self._listed(self.rows)}), and nothing maps it, so that what it"
             f" says of where or when {kind} count may be lost: name it by {options}, or leave it out by"
             f" `--ignore {shlex.quote(self.name)}`"
         )
@@ -138,7 +144,8 @@ class Column(Values):
 
     def _suggested(self, value: str) -> str:
         """The visibility that a value most probably means; a value that is not known hides the record."""
-        asks_if_shown = not WORDS["shown"].isdisjoint(plain(self.name).split("_"))
+        name = set(plain_name(self.name).split("_"))
+        asks_if_shown = bool(name & (WORDS["shown"] | WORDS["asks_if_shown"])) != bool(name & WORDS["negation"])
         word = plain(value)
         is_shown = (
             (word in WORDS["yes"]) == asks_if_shown if word in WORDS["yes"] | WORDS["no"] else word in WORDS["shown"]
@@ -218,12 +225,45 @@ def _is_amount(text: str) -> bool:
     return False
 
 
-# What may limit where or when a record counts, how it is recognised, and the fields that it may be of.
-_LIMITS: Final[Sequence[tuple[str, Callable[[str], bool], tuple[str, ...]]]] = (
-    ("dates", is_date, ("valid_until", "valid_from")),
-    ("countries or regions", is_place, ("countries", "country", "blocked_countries", "excluded")),
-    ("percentages", lambda text: _PERCENTAGE.fullmatch(text) is not None, ("discount",)),
-    ("amounts of money", _is_amount, ("min_order", "discount")),
+def _says_nothing(text: str) -> bool:
+    return is_blank(text) or plain(text) in WORDS["none"] | WORDS["unlimited"]
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+class _Limit(NamedTuple):
+    """What may limit where or when a record counts, and how its columns are told.
+
+    Most cells are such as `holds` takes, or the name has one of the `words` and a cell is such as `may_hold` takes.
+    `of` are the fields that the column may be one of.
+    """
+
+    what: str
+    holds: Callable[[str], bool]
+    of: tuple[str, ...]
+    words: str = ""
+    may_hold: Callable[[str], bool] = _has_digit
+
+
+_LIMITS: Final = (
+    _Limit("dates", is_date, ("valid_until", "valid_from"), "limits_in_time"),
+    _Limit(
+        "countries or regions",
+        is_place,
+        ("countries", "country", "blocked_countries", "excluded"),
+        "limits_in_place",
+        lambda text: plain(text) not in WORDS["world"] | WORDS["yes"],
+    ),
+    _Limit("percentages", lambda text: _PERCENTAGE.fullmatch(text) is not None, ("discount",)),
+    _Limit(
+        "amounts of money",
+        _is_amount,
+        ("min_order", "discount"),
+        "limits_in_money",
+        lambda text: _has_digit(text) and not is_zero(text),
+    ),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from indexer.catalogue.sheets.formats import RECORD_MARK
 from indexer.catalogue.sheets.workbooks.archive import MAX_CELL
 from indexer.catalogue.sheets.workbooks.numbers import number_text
 from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, Layout, Sheet, SheetRow, refuse_long_cell
@@ -20,16 +21,17 @@ _DELIMITERS: Final = frozenset(";,")
 
 
 class JsonList:
-    """As of Book, of one sheet without a name; its first row has number 0, and each entry its place, from 1."""
+    """As of Book, of one sheet without a name; each entry has its place as number, from 1, and names of fields 0."""
 
     sheets: Final = (Sheet("", is_hidden=False),)
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.layout = Layout()
+        self._first = 0
         try:
             content = path.read_bytes()
-            text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff").strip()
+            text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff").lstrip(RECORD_MARK).strip()
             self._rows = self._table(_documents(text))
         except (ValueError, RecursionError) as error:
             raise CatalogueError(f"{path} looks like JSON, and is not valid ({error}): write it again") from error
@@ -37,7 +39,7 @@ class JsonList:
     def rows(self, sheet: str) -> Iterator[SheetRow]:
         """As of Book."""
         del sheet
-        for line, row in enumerate(self._rows):
+        for line, row in enumerate(self._rows, self._first):
             if any(len(cell) > MAX_CELL for cell in row):
                 refuse_long_cell()
             if any(map(str.strip, row)):
@@ -46,12 +48,13 @@ class JsonList:
     def _table(self, documents: Sequence[Any]) -> list[list[str]]:
         entries = self._entries(documents[0]) if len(documents) == 1 else documents
         if entries and all(isinstance(entry, list) for entry in entries):
+            self._first = 1
             return [[_text(cell) for cell in entry] for entry in entries]
         if entries and all(isinstance(entry, str) for entry in entries):
             return [[_TEXTS], *([entry] for entry in entries)]
         if not entries or not all(isinstance(entry, dict) for entry in entries):
             self._refuse("has no list of objects")
-        flat = [dict(_flat(entry)) for entry in entries]
+        flat = [dict(_flat(_feature(entry) if entry.get("type") == "Feature" else entry)) for entry in entries]
         columns = list(dict.fromkeys(name for entry in flat for name in entry))
         if len(columns) > MAX_COLUMNS:
             self._refuse(f"has objects with {len(columns):,} different fields")
@@ -62,12 +65,15 @@ class JsonList:
         if not isinstance(document, dict):
             return document if isinstance(document, list) else ()
         if document.get("type") == "FeatureCollection" and isinstance(document.get("features"), list):
-            return [_feature(one) for one in document["features"] if isinstance(one, dict)]
+            return [one for one in document["features"] if isinstance(one, dict)]
         lists = {
             name: value
             for name, value in document.items()
             if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value)
         }
+        within = [value for value in document.values() if isinstance(value, dict) and _has_list(value)]
+        if len(within) == 1 and not lists:
+            return self._entries(within[0])
         if any(isinstance(value, str) for value in document.values()) and not lists:
             return (document,)
         if len(lists) > 1:
@@ -87,14 +93,33 @@ class JsonList:
 
 def _documents(text: str) -> list[Any]:
     """The document of a text, or those that follow each other, as in NDJSON."""
-    decoder = json.JSONDecoder(parse_int=str, parse_float=_number, parse_constant=lambda _: None)
+    decoder = json.JSONDecoder(
+        parse_int=str, parse_float=_number, parse_constant=lambda _: None, object_pairs_hook=_object
+    )
     found, at = [], 0
     while at < len(text):
         document, at = decoder.raw_decode(text, at)
         found.append(document)
-        while at < len(text) and text[at].isspace():
+        while at < len(text) and (text[at].isspace() or text[at] == RECORD_MARK):
             at += 1
     return found
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. ValueError where a field is in it twice, as one of them may hide the shop that the other shows."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in fields if names.count(name) > 1)
+        raise ValueError(f"an object has the field {twice[:MAX_SHOWN]!r} twice")
+    return fields
+
+
+def _has_list(value: Mapping[str, Any]) -> bool:
+    """Whether an object has a list of objects."""
+    return any(
+        isinstance(one, list) and one and all(isinstance(entry, dict) for entry in one) for one in value.values()
+    )
 
 
 def _number(text: str) -> str:

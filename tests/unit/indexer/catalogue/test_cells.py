@@ -123,6 +123,13 @@ def test_what_is_no_date_is_refused(text: str) -> None:
         ("EUR 1 234,50", None, "1234.50", "EUR"),
         ("CHF 1'234.50", None, "1234.50", "CHF"),
         ("1,234,567 JPY", None, "1234567", "JPY"),
+        ("¥12,345 JPY", None, "12345", "JPY"),
+        ("US$ 12 USD", None, "12", "USD"),
+        ("￥１２，３４５", "JPY", "12345", None),
+        ("5000円", None, "5000", "JPY"),
+        ("12 Euro", None, "12", "EUR"),
+        ("50 TL", None, "50", "TRY"),
+        ("12.50 EUR\u200b", None, "12.50", "EUR"),
     ],
 )
 def test_amounts_are_read_by_the_digits_of_their_currency(
@@ -135,6 +142,53 @@ def test_amounts_are_read_by_the_digits_of_their_currency(
 def test_amounts_that_may_mean_several_are_refused(text: str) -> None:
     with pytest.raises(UnreadableError):
         cells.money(text)
+
+
+def test_an_amount_is_given_no_currency_that_its_symbol_is_not_of(stocked: Catalogue) -> None:
+    prices = ["$5", "¥1500", "5 kr", "Rs. 5", "$5 EUR"]
+    text = "\n".join(["shop\ttitle\tprice", *(f"lamp\t{at}\t{price}" for at, price in enumerate(prices)), ""])
+    done = stocked.run(text, "--kind", "offers", "--currency", "EUR")
+    assert "price has a symbol that is not of the currency that is stated (EUR): '$5' (line 2), " in done.stderr
+    assert "5 bad rows" in done.stderr
+    text = "shop;title;price;currency\nlamp;A;$5;CAD\nlamp;B;5 kr;ISK\nlamp;C;Rs. 5;INR\nlamp;D;¥5;CNY\n"
+    said = [one["price"]["currency"] for one in stocked.records("offers", text)]
+    assert said == ["CAD", "ISK", "INR", "CNY"]
+
+
+def test_an_amount_that_may_be_thousands_or_decimals_is_refused_with_what_to_write(stocked: Catalogue) -> None:
+    done = stocked.run("shop;title;price\nlamp;A;¥12,345\n", "--kind", "offers")
+    assert done.stderr.startswith(
+        "list.csv:2: price has three digits behind its one separator, which may be of thousands or of decimals: write"
+        " it without one or with two decimals, or state a currency that has no cents, such as by --currency JPY: "
+        "'¥12,345'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "discount"),
+    [
+        ("5€ Rabatt", {"kind": "amount", "value": "5", "currency": "EUR"}),
+        ("5 € off", {"kind": "amount", "value": "5", "currency": "EUR"}),
+        ("20 % off", {"kind": "percent", "value": "20"}),
+        ("£5 off", {"kind": "amount", "value": "5", "currency": "GBP"}),
+        ("-5 €", {"kind": "amount", "value": "5", "currency": "EUR"}),
+        ("5 euros de réduction", {"kind": "amount", "value": "5", "currency": "EUR"}),
+        ("Save 10%", {"kind": "percent", "value": "10"}),
+        ("10 % de réduction", {"kind": "percent", "value": "10"}),
+        ("15％", {"kind": "percent", "value": "15"}),
+    ],
+)
+def test_discounts_are_read_with_the_words_around_them(text: str, discount: dict[str, str]) -> None:
+    assert cells.discount(text) == discount
+
+
+@pytest.mark.parametrize(
+    "text", ["€5 off €50", "10 % ab 50 €", "up to 50%", "10% off shoes", "5 off", "20 % max. 30 €"]
+)
+def test_discounts_with_conditions_are_refused(text: str) -> None:
+    with pytest.raises(UnreadableError) as refused:
+        cells.discount(text)
+    assert refused.value.values == (text,)
 
 
 def test_the_currency_of_a_row_settles_its_amounts(stocked: Catalogue) -> None:
@@ -179,6 +233,7 @@ def test_lists_are_separated_by_line_breaks(stocked: Catalogue) -> None:
         ("Trinidad & Tobago, Malta", ["TT", "MT"]),
         ("DACH", ["DACH"]),
         ("alle Länder", ["WORLDWIDE"]),
+        ("🇩🇪, 🇦🇹", ["DE", "AT"]),
     ],
 )
 def test_countries_and_groups_are_read_as_people_list_them(text: str, codes: list[str]) -> None:
@@ -191,6 +246,14 @@ def test_a_region_without_one_list_of_countries_is_refused_with_what_to_write(st
         "list.csv:2: destinations must be codes or names of countries, or groups such as EU or WORLDWIDE; a region such"
         " as Europe has no one list of countries: write a group (EU, EEA, DACH) or them: 'Europa'\n"
     )
+
+
+@pytest.mark.parametrize("text", ["worldwide except US", "EU ohne DE", "nur Österreich", "mondial sauf FR"])
+def test_places_with_exceptions_are_refused_with_what_to_write(stocked: Catalogue, text: str) -> None:
+    done = stocked.run(f"shop;code;Regions\nlamp;A;{text}\nlamp;B;DE\n", *COUPONS)
+    assert "of countries alone; exceptions need a column such as Excluded Countries: " in done.stderr
+    (record,) = stocked.records("coupons", f"shop;code;Regions\nlamp;A;{text}\nlamp;B;DE\n", "--skip-invalid")
+    assert record["code"] == "B"
 
 
 @pytest.mark.parametrize("text", ["Gratis Versand", "Free shipping", "envío gratis", "Fri frakt", "Darmowa dostawa"])

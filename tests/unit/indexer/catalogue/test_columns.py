@@ -62,6 +62,13 @@ def test_the_limits_of_a_code_are_read(stocked: Catalogue) -> None:
         (("5%", "10 %"), "percentages"),
         (("31.12.2035", "2035-01-31 12:00"), "dates"),
         (("05/06/2035",), "dates"),
+        (("2082672000", "2082672000000"), "dates"),
+        (("01.01.2035 - 31.01.2035", "until 31/12/2035"), "dates"),
+        (("worldwide except US", "DE only"), "countries or regions"),
+        (("alle außer CH", "nur Österreich"), "countries or regions"),
+        (("de-AT", "de_de"), "countries or regions"),
+        (("GB-ENG", "🇩🇪"), "countries or regions"),
+        (("US", "-", "none", "n/a"), "countries or regions"),
     ],
 )
 def test_an_unmapped_column_that_may_limit_codes_stops_the_import_until_it_is_mapped_or_ignored(
@@ -74,6 +81,30 @@ def test_an_unmapped_column_that_may_limit_codes_stops_the_import_until_it_is_ma
     assert f"the column 'Where or when?' holds {held} (" in done.stderr
     assert done.stderr.endswith("or leave it out by `--ignore 'Where or when?'`.\n")
     assert len(stocked.records("coupons", text, *COUPONS, "--ignore", "where or when?")) == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("held", "cell", "names"),
+    [
+        (
+            "amounts of money",
+            "50",
+            (
+                "conditions/min_spend|conditions.min_spend.value|Min spend in EUR|MBW in €|cart_minimum|cartMinimum|"
+                "Order over|Mindestsumme|montant min|pedido mín.|Minimale bestelling|最低消费|最低注文金額"
+            ),
+        ),
+        ("dates", "12 days", "Expires in|valid|Ablauf|Laufzeit|Deadline|startTime|Scade tra|Geldig|有効期限|有效期"),
+        ("countries or regions", "Zone 1", "conditions.countries|Country group|targetRegions|Länderkreis|対象国|国家"),
+    ],
+)
+def test_a_column_named_as_limits_are_stops_the_import_whatever_its_cells_hold(
+    stocked: Catalogue, held: str, cell: str, names: str
+) -> None:
+    for name in names.split("|"):
+        done = stocked.run(f"shop;code;{name}\nlamp;A;{cell}\nlamp;B;\nlamp;C;?\n", *COUPONS)
+        assert f"the column {name!r} has a name as columns of {held} have ('{cell}' 1" in done.stderr, name
+        assert done.exit_code == 1
 
 
 def test_the_message_of_a_column_that_may_limit_codes_says_what_to_type(stocked: Catalogue) -> None:
@@ -94,6 +125,11 @@ def test_the_message_of_a_column_that_may_limit_codes_says_what_to_type(stocked:
     ("kind", "text"),
     [
         ("coupons", "shop,code,Exclusive,Uses,Sort\nlamp,A,no,100,0.5\nlamp,B,yes,5,1.25\nlamp,C,no,7,3\n"),
+        (
+            "coupons",
+            "shop,code,Marketing,Phone,Terms\nlamp,A,x,4915112345,new customers only\nlamp,B,y,49,not 3 for 2\n",
+        ),
+        ("coupons", "shop,code,min,valid,Market share\nlamp,A,0,yes,-\nlamp,B,none,no,n/a\n"),
         ("offers", "shop,title,Old price,Made in\nlamp,A,5 EUR,DE\n"),
         ("shipping", "shop,ships to,Cost,Since\nlamp,DE,5 EUR,2026-01-01\n"),
     ],
@@ -103,7 +139,7 @@ def test_columns_that_limit_nothing_are_no_obstacle(stocked: Catalogue, kind: st
 
 
 def test_a_column_of_countries_next_to_statements_of_shipping_stops_the_import(stocked: Catalogue) -> None:
-    done = stocked.run("shop,ships to,But\nlamp,EU,Malta\n", "--kind", "shipping")
+    done = stocked.run("shop,ships to,But\nlamp,EU,Malta\nbook,EU,keine\n", "--kind", "shipping")
     assert "--map But=excluded" in done.stderr
     assert done.exit_code == 1
 

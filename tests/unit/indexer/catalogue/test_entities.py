@@ -59,6 +59,18 @@ def test_entities_of_other_kinds_are_decoded_and_a_code_with_one_is_bad(stocked:
     assert (done.exit_code, done.stderr.splitlines()[0]) == (1, message)
 
 
+def test_an_entity_that_ends_with_the_delimiter_moves_no_limit_into_another_column(stocked: Catalogue) -> None:
+    text = 'shop;code;title;countries;source\nlamp;A;Caf&eacute;;DE;\nlamp;B;"Caf&eacute;";DE;crm\nlamp;C;R&D;DE;crm\n'
+    done = stocked.run(text, "--kind", "coupons")
+    reason = "an HTML entity ends with the ; that separates cells: quote cells that hold entities: 'Caf&eacute'"
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (1, f"list.csv:2: {reason}")
+    found = stocked.records("coupons", text, "--skip-invalid")
+    assert [(one["code"], one["title"], one["countries"]) for one in found] == [
+        ("B", "Café", ["DE"]),
+        ("C", "R&D", ["DE"]),
+    ]
+
+
 @pytest.mark.rule("V1")
 def test_a_status_with_an_entity_is_the_value_that_is_stated(given: Import) -> None:
     text = "name,url,category,status\nA,a.example,X,on &amp; off\nB,b.example,X,live\n"

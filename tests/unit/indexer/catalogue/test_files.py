@@ -47,6 +47,8 @@ def _zipped() -> bytes:
         ("MIME-Version: 1.0\r\nContent-Type: multipart/related", f"is {HTML}"),
         (SPREADSHEET, "is an XML spreadsheet of 2003, whatever its name: open it in a spreadsheet program, and save"),
         ('<rss xmlns:g="http://base.google.com/ns/1.0" version="2.0">', "is XML: fetch the list as CSV or JSON, or"),
+        ('<rss version="2.0"><channel/></rss>', "is XML: fetch the list as CSV or JSON, or"),
+        ("<tr><td>Shop</td></tr>", f"is {HTML}"),
         ("{\\rtf1\\ansi Shop}", "is a text document (RTF): save the list as .xlsx or CSV."),
     ],
 )
@@ -101,6 +103,38 @@ def test_objects_that_follow_each_other_are_a_list(given: Import) -> None:
     other = {**NORD, "id": "o", "website": "o.example", "extra": 1}
     text = f"{json.dumps(NORD)}\n\n{json.dumps(other)}\n"
     assert [shop["id"] for shop in given.shops(text)] == ["n", "o"]
+
+
+_FEATURE: Final = '{"type": "Feature", "properties": {"name": "Nord", "website": "nord.example"}, "geometry": null}'
+_PLACE: Final = '{"type": "node", "id": 7, "tags": {"name": "Nord", "website": "nord.example"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (_FEATURE, ()),
+        (f"{_FEATURE}\n", ()),
+        (f"\x1e{_FEATURE}\n\x1e\n", ()),
+        (f'{{"version": 0.6, "elements": [{_PLACE}]}}', ("--map", "tags.name=name", "--map", "tags.website=domain")),
+        ('{"data": {"count": 1, "shops": [{"name": "Nord", "website": "nord.example"}]}}', ()),
+        ('[["name", "website"], ["Nord", "nord.example"]]', ("--header-row", "1")),
+    ],
+)
+def test_json_is_read_as_maps_and_services_write_it(given: Import, text: str, options: tuple[str, ...]) -> None:
+    (shop,) = given.shops(text, *options, "--category", "X")
+    assert (shop["name"], shop["domain"]) == ("Nord", "nord.example")
+
+
+@pytest.mark.rule("V1")
+def test_an_object_that_has_a_field_twice_is_refused_without_its_values(given: Import) -> None:
+    done = given.run('[{"name": "N", "website": "n.example", "visibility": "removed", "visibility": "public"}]')
+    reason = "looks like JSON, and is not valid (an object has the field 'visibility' twice): write it again."
+    assert (done.exit_code, done.stderr) == (1, f"Nothing was written: {given.file} {reason}\n")
+
+
+def test_rows_of_json_without_names_of_columns_are_not_taken_for_them(given: Import) -> None:
+    done = given.run('[["Nord", "nord.example"], ["Ost", "ost.example"]]')
+    assert (done.exit_code, "the first row looks like values ('nord.example')" in done.stderr) == (1, True)
 
 
 def test_values_of_json_are_the_texts_that_cells_have(stocked: Catalogue) -> None:

@@ -45,7 +45,10 @@ def test_the_rows_above_are_of_every_kind() -> None:
     [
         ("none.example;A;;;", "shop_id is no id and no domain of a shop of the catalogue: 'none.example'"),
         ("lamp;A;10;;", "discount must be such as 10 %, 12.50 EUR or free shipping; a number alone needs a column"),
-        ("lamp;A;;1.234;", "min_order must be a decimal such as 12.50, with a currency such as EUR or €: '1.234'"),
+        (
+            "lamp;A;;1.234;",
+            "min_order has three digits behind its one separator, which may be of thousands or of decimals",
+        ),
         ("lamp;A;;12,50;", "min_order needs a currency, in the cell (12.50 EUR), in a column (--map COLUMN=currency)"),
         ("lamp;A;5 Taler;;", "discount must be such as 10 %, 12.50 EUR or free shipping;"),
         ("lamp;A;;;05/06/2030", "valid_until must be a date such as 2026-12-31, or with a time 2026-12-31T18:30:00Z"),
@@ -134,6 +137,19 @@ def test_a_status_of_another_kind_stops_the_import_and_leaves_suspended_records_
     assert [record["code"] for record in stocked.records("coupons", text, *meant)] == ["A"]
     printed = stocked.run(text, "--kind", "coupons", *meant).stdout
     assert "Wrote 1 coupon (1 more are not public and left out) to " in printed
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)])
+def test_of_a_code_that_is_public_in_one_row_and_not_in_another_neither_is_used(
+    stocked: Catalogue, order: tuple[int, ...]
+) -> None:
+    rows = ("lamp,A,DE,public", "lamp,A,AT,removed", "lamp,B,DE,public")
+    text = "\n".join(["shop,code,country,visibility", *(rows[at] for at in order), ""])
+    done = stocked.run(text, "--kind", "coupons")
+    public, suspended = order.index(0) + 2, order.index(1) + 2
+    reason = f"id is that of line {suspended}, which is not public: neither is used: 'lamp-A'"
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (1, f"list.csv:{public}: {reason}")
+    assert [one["code"] for one in stocked.records("coupons", text, "--skip-invalid")] == ["B"]
 
 
 def test_another_kind_needs_a_catalogue_and_is_one_of_those_that_are_known(given: Import) -> None:
