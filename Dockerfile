@@ -15,10 +15,8 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
 # the baseline of the architecture: the image runs on other processors than this one.
 ENV NUMBA_CPU_NAME=generic
 COPY index_mappings/__init__.py index_mappings/tiers.py ./index_mappings/
-COPY shop_directory/typeahead/__init__.py shop_directory/typeahead/segment.py ./shop_directory/typeahead/
-COPY service/__init__.py ./service/
-COPY shop_directory/search/__init__.py ./shop_directory/search/
-COPY shop_directory/typeahead/__init__.py shop_directory/typeahead/__main__.py shop_directory/typeahead/compiled.py ./shop_directory/typeahead/
+COPY shop_directory/__init__.py ./shop_directory/
+COPY shop_directory/typeahead/__init__.py shop_directory/typeahead/__main__.py shop_directory/typeahead/compiled.py shop_directory/typeahead/segment.py ./shop_directory/typeahead/
 COPY shop_directory/typeahead/kernel ./shop_directory/typeahead/kernel
 RUN /opt/shop-directory/bin/python -m shop_directory.typeahead
 COPY pyproject.toml hatch_build.py README.md LICENSE ./

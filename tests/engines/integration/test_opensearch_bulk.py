@@ -198,7 +198,7 @@ def test_requests_are_bounded_by_documents_and_by_bytes(target: CategoryIndex) -
         assert sorted(len(one.ids) for one in relay.sent) == [10, _CHUNK, _CHUNK]
         relay.sent.clear()
         assert target.load(relay.url, _categories(50), by_bytes) == Loaded(50, 0)
-        assert {len(one.ids) for one in relay.sent[:-1]} == {8}  # of 112 to 121 bytes
+        assert {len(one.ids) for one in relay.sent[:-1]} == {9}  # of 101 to 110 bytes
     assert target.versions() == dict.fromkeys(_once(50), 2)
 
 
@@ -218,7 +218,7 @@ def test_what_the_engine_refuses_is_a_dead_letter_and_the_rest_is_written(target
         "id": "c7",
         "status": 400,
         "reason": "illegal_argument_exception",
-        "document": {"id": "c7", "rank": _TOO_LONG, "name": "Seven", "count": 7, "words": [], "alone": [], "whole": []},
+        "document": {"id": "c7", "rank": _TOO_LONG, "name": "Seven", "count": 7, "words": [], "names": []},
     }
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from index_mappings.documents import ShopDocument, stored_part
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
-from indexer.sinks.failures import SinkError
 from indexer.sources.ndjson import NdjsonCatalogue
 from shop_directory.typeahead.manifest import TypeaheadManifest, bitmap_of
 from shop_directory.typeahead.segment import FULL, KEY, LEADING, NAME, REST, WORD
@@ -85,7 +84,7 @@ def test_a_full_disk_fails_a_build_and_leaves_nothing(
         for shop in _BIRDS[:-1]:
             building.add(shop)
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(SinkError, match="No space"):
+        with pytest.raises(OSError, match="No space"):
             building.finish()
     assert _files(store) == set()
 
