@@ -35,6 +35,9 @@ _QUOTA: Final = 600
 _WORKERS: Final = 2
 CLIENTS: Final = 8
 _LOCAL: Final = re.compile(r'^shopdir_quota_decisions_total\{[^}]*decision="local"[^}]*\} (\S+)$', re.MULTILINE)
+_SUGGESTIONS: Final = re.compile(
+    r'^shopdir_request_duration_seconds_count\{[^}]*route="suggest"[^}]*\} (\S+)$', re.MULTILINE
+)
 
 
 def slowest_read_while_it_hangs(service: Service, redis: RedisServer, questions: tuple[Question, ...]) -> float:
@@ -87,6 +90,10 @@ def wait_until_started(service: Service, workers: int) -> None:
     until(lambda: service.log.read_text("utf-8").count("Application startup complete"), lambda n: n >= workers, 30.0)
 
 
+def answered_suggestions(service: Service) -> float:
+    return sum(map(float, _SUGGESTIONS.findall(get(service.base, "/metrics").body.decode())))
+
+
 @pytest.mark.slow
 @pytest.mark.redis
 @pytest.mark.rule("Q2")
@@ -103,6 +110,8 @@ def test_two_workers_of_which_one_is_killed_serve_on_and_keep_a_quota_within_the
         wait_until_started(service, _WORKERS)
         before = service.workers()
         with load(Plan((service.port,), (suggestion("q=lam"),), CLIENTS, pause=0.05)) as making:
+            # The process that makes the load takes a while to start.
+            until(lambda: answered_suggestions(service), lambda count: count > 0, 30.0, pause=0.2)
             time.sleep(1.0)
             os.kill(before[0], signal.SIGKILL)
             killed = time.monotonic()
