@@ -36,7 +36,7 @@ SHOP: Final = ResourceTemplate(
     title="A shop",
     description=(
         "One shop by its domain, in any form, or its id: what the tool get_shop answers. A shop that is not in the "
-        "directory is no resource; that is no verdict on it."
+        "directory is not a resource; that is not a verdict on it."
     ),
     mime_type="application/json",
 )
