@@ -19,7 +19,7 @@ from indexer.records.shop import NO_ORDER, Order, Record
 HIDES: Final = "its visibility is not public, so its shop is hidden all the same"
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWS: Final = frozenset({"", "public"})
-# A field of a line that is no JSON: a string, or all up to the next field.
+# A field of a line that is not JSON: a string, or all up to the next field.
 _FIELD: Final = r'"{}"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s",}}\]]+)'
 _NOTHING: Final = "null"
 
@@ -45,7 +45,7 @@ class Hiding:
 def hiding_of(line: int, record: object) -> Hiding | None:
     """What a bad record of a shop hides; None if it says that the shop is public, or not which shop it is.
 
-    `record` is its JSON, or the bytes of a line that is none.
+    `record` is its JSON, or the bytes of a line that is not JSON.
     """
     if isinstance(record, bytes):
         stated = {name: list(_values(record.decode(errors="replace"), name)) for name in ("visibility", "id", "domain")}

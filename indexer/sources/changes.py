@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from index_mappings.generations import MissingChanges
 from index_mappings.values import microseconds, wire_timestamp
-from indexer.records.hiding import Hiding, hiding_of_change
+from indexer.records.hiding import hiding_of_change
 from indexer.records.problems import CatalogueError, FieldFault, RefusedRecordError
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import (
@@ -37,7 +37,7 @@ from indexer.records.shop import (
     Timestamp,
     validated,
 )
-from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, warn_of_blank_lines
+from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, parsed_or_bytes, warn_of_blank_lines
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
 from indexer.sources.rotation import LogFile, Rotated, UnreadableFileError, has_holes, other_copies, rotated_files
 
@@ -130,17 +130,10 @@ def gather(
         try:
             changes.append(read_change(line, name, lenient=lenient))
         except RefusedRecordError as error:
-            # Bytes that are not UTF-8 are stored as escapes.
-            raw = line.text.decode(errors="backslashreplace")
-            refused.append(RefusedChange.of(f"{name}:{line.number}", error, raw, _hiding_of(line)))
+            raw = line.text.decode(errors="backslashreplace")  # escapes for bytes that are not UTF-8
+            hiding = hiding_of_change(line.number, parsed_or_bytes(line))
+            refused.append(RefusedChange.of(f"{name}:{line.number}", error, raw, hiding))
     return tuple(changes), tuple(refused)
-
-
-def _hiding_of(line: Line) -> Hiding | None:
-    change: object = line.text
-    with suppress(RefusedRecordError):
-        change = parsed(line)
-    return hiding_of_change(line.number, change)
 
 
 def _form_faults(stated: StatedChange) -> Iterator[FieldFault]:

@@ -42,6 +42,14 @@ def parsed(line: Line) -> Any:  # noqa: ANN401 - any JSON value
         raise RefusedRecordError((None, f"the line {error}")) from None
 
 
+def parsed_or_bytes(line: Line) -> Any:  # noqa: ANN401 - any JSON value
+    """The JSON value of a line, or its bytes where `parsed` refuses it."""
+    try:
+        return parsed(line)
+    except RefusedRecordError:
+        return line.text
+
+
 class LineCutter:
     """Cuts the bytes that it is fed with into whole lines.
 

@@ -55,7 +55,7 @@ def apply_hiding(state: State, hiding: Hiding, origin: Origin) -> int:
     changing, shown = _Changing(state), 0
     for row in state.rows.hidden_by(hiding, origin):
         known = state.rows.row(SHOPS, row.key)
-        # Of a shop that is not known, a change without an order says nothing.
+        # For a shop that is not known, a change without an order is ignored.
         if known is not None or hiding.order is not None:
             shown += known is not None and known.shown
             changing.replace(row, known)

@@ -45,7 +45,12 @@ async def read(root):
 
 asyncio.run(read(Path(sys.argv[1])))
 """
-_MAY_MOUNT: Final = os.geteuid() == 0 and not subprocess.run(["unshare", "--mount", "true"], check=False).returncode
+_UNSHARE: Final = shutil.which("unshare")
+_MAY_MOUNT: Final = (
+    os.geteuid() == 0
+    and _UNSHARE is not None
+    and not subprocess.run([_UNSHARE, "--mount", "true"], check=False).returncode
+)
 
 pytestmark = pytest.mark.skipif(not _MAY_MOUNT, reason="only root can start the units' commands as another user")
 
