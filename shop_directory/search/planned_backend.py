@@ -28,7 +28,7 @@ from shop_directory.search.failures import (
 )
 from shop_directory.search.protocol import FindQuery, Found, Generations, TypeaheadState
 from shop_directory.search.shop_details import ShopDetails
-from shop_directory.search.shop_search import ShopSearch
+from shop_directory.search.shop_search import CATEGORY_CAP, SearchPlanner, ShopSearch
 from shop_directory.typeahead.failures import SegmentCutError
 from shop_directory.typeahead.suggestions import SuggestQuery, SuggestResult
 
@@ -150,8 +150,6 @@ class LiveStamp:
         return self._lookup is not None and not self._lookup.done()
 
 
-# The default of the maximum number of categories that a word means (M5).
-CATEGORY_CAP: Final = 50
 # How long requests wait for the first typeahead of the process.
 _FIRST_WAIT_SECONDS: Final = 1.5
 
@@ -168,7 +166,7 @@ class PlannedBackend:
     ) -> None:
         """Read nothing yet; the backend closes the engine. `clock` gives monotonic seconds."""
         self._engine = engine
-        self._cap = category_cap
+        self._planner = SearchPlanner(category_cap)
         self._clock = clock
         self._live = LiveStamp(engine.live, clock, metrics)
         # The snapshot of the typeahead that was opened last, and the running attempt to open the next one.
@@ -227,7 +225,7 @@ class PlannedBackend:
         if (attempt := self._attempt) is not None:
             # `asyncio.wait` does not cancel the attempt when the waiting request is cancelled.
             await asyncio.wait((attempt,), timeout=self._patience())
-        return self._usable(stamp) or PlannedSnapshot(self._engine, stamp, None, self._cap)
+        return self._usable(stamp) or PlannedSnapshot(self._engine, stamp, None, self._planner)
 
     def _patience(self) -> float | None:
         """How many seconds to wait for the typeahead; None is unlimited."""
@@ -268,7 +266,7 @@ class PlannedBackend:
             _LOG.exception("opening the typeahead of sequence %d failed", stamp.sequence)
         else:
             self._failure = None
-            self._ready = PlannedSnapshot(self._engine, stamp, typeahead, self._cap)
+            self._ready = PlannedSnapshot(self._engine, stamp, typeahead, self._planner)
         finally:
             self._attempt = None
 
@@ -276,11 +274,11 @@ class PlannedBackend:
 class PlannedSnapshot(ShopDetails):
     """One generation of an engine, as of one stamp."""
 
-    def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead | None", category_cap: int) -> None:
+    def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead | None", planner: SearchPlanner) -> None:
         """Combine the parts of a snapshot; without a typeahead, searches and suggestions are unavailable."""
         super().__init__(engine, stamp)
         self._opened = typeahead
-        self._cap = category_cap
+        self._planner = planner
 
     @property
     def _typeahead(self) -> "Typeahead":
@@ -291,7 +289,7 @@ class PlannedSnapshot(ShopDetails):
     async def find(self, query: FindQuery) -> Found:
         """Search shops (M3 to M8)."""
         try:
-            return await ShopSearch(self._engine, self.stamp, self._typeahead, self._cap).find(query)
+            return await ShopSearch(self._engine, self.stamp, self._typeahead, self._planner).find(query)
         except SegmentCutError as error:
             raise GenerationDamaged(str(error)) from error
 
@@ -320,4 +318,4 @@ class PlannedSnapshot(ShopDetails):
 
 async def snapshot_of(engine: Engine, stamp: Stamp) -> PlannedSnapshot:
     """The snapshot of any stamp, live or not. Errors as in `Snapshot`."""
-    return PlannedSnapshot(engine, stamp, await engine.typeahead(stamp), CATEGORY_CAP)
+    return PlannedSnapshot(engine, stamp, await engine.typeahead(stamp), SearchPlanner())

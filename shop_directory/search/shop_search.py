@@ -44,6 +44,10 @@ from shop_directory.words.query_words import FindForms, QueryWord, find_forms, r
 if TYPE_CHECKING:
     from shop_directory.typeahead.reading.typeahead import Typeahead
 
+# The default of the maximum number of categories that a word means (M5).
+CATEGORY_CAP: Final = 50
+# The maximum number of cached plans, a few kB each.
+_CACHED_PLANS: Final = 512
 _DID_YOU_MEAN: Final = 3
 # The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
 # so this matters only where more than 77 match, and it bounds the work: of many shops thousands can match.
@@ -117,19 +121,47 @@ class _Answer:
     broader: tuple[Broader, ...] | None = None
 
 
+class SearchPlanner:
+    """Plans searches, and caches the plans of the last queries: much of the time that a search for a name takes."""
+
+    def __init__(self, category_cap: int = CATEGORY_CAP) -> None:
+        """A word means at most `category_cap` categories."""
+        self._cap = category_cap
+        # The plans of one table, by query and filters.
+        self._table: CategoryTable | None = None
+        self._cached: dict[tuple[str, Filters], PlannedSearch] = {}
+
+    def of_text(self, text: str, categories: CategoryTable, filters: Filters) -> PlannedSearch:
+        """The searches for a query as typed."""
+        if filters.coupons is not None:  # which has the time of the request
+            return self.of_forms(find_forms(text), categories, filters)
+        if self._table is not categories or len(self._cached) >= _CACHED_PLANS:
+            self._table = categories
+            self._cached.clear()
+        key = text, filters
+        found = self._cached.get(key)
+        if found is None:
+            found = self._cached[key] = self.of_forms(find_forms(text), categories, filters)
+        return found
+
+    def of_forms(self, forms: FindForms, categories: CategoryTable, filters: Filters) -> PlannedSearch:
+        """The searches for what is left of a query."""
+        return planned(forms, categories, self._cap, filters)
+
+
 class ShopSearch:
     """Searches the shops of one generation."""
 
-    def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead", category_cap: int) -> None:
+    def __init__(self, engine: Engine, stamp: Stamp, typeahead: "Typeahead", planner: SearchPlanner) -> None:
         self._engine = engine
         self._stamp = stamp
         self._typeahead = typeahead
-        self._cap = category_cap
+        self._planner = planner
 
     async def find(self, query: FindQuery) -> Found:
         """Search shops."""
         filters = Filters.of(query)
-        whole = self._planned(find_forms(query.text), filters)
+        whole = self._planner.of_text(query.text, self._typeahead.categories, filters)
         page, *unsettled = await self._engine.search(
             self._stamp, (_page(whole.plan, query), *_unsettled(whole.plan, filters))
         )
@@ -140,7 +172,7 @@ class ShopSearch:
         kept, plan = whole, whole.plan
         missing = () if evidence.matched else _missing(whole.forms, evidence.anywhere)
         if missing or not (evidence.matched or whole.forms.words):
-            kept = self._planned(_left(whole.forms, missing), filters)
+            kept = self._planner.of_forms(_left(whole.forms, missing), self._typeahead.categories, filters)
             if kept.texts or query.categories:
                 page, plan = await self._kept_page(query, kept)
         elif not evidence.matched and evidence.wish is not None:
@@ -158,9 +190,6 @@ class ShopSearch:
             asked = possible_names(query.text, whole, missing)
             found.near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
         return _found(query, found)
-
-    def _planned(self, forms: FindForms, filters: Filters) -> PlannedSearch:
-        return planned(forms, self._typeahead.categories, self._cap, filters)
 
     async def _evidence(self, query: FindQuery, search: PlannedSearch, filters: Filters) -> _Evidence:
         """Count the shops of the query, and those of each word with filters; of words without any, without filters."""
@@ -215,7 +244,7 @@ class ShopSearch:
         for left_out in left_outs.words:
             dropped = {text for text in forms.texts if text in missing or text in left_out or forms.is_table(text)}
             text = " ".join(forms.without(dropped).tokens)
-            search = self._planned(find_forms(text), Filters.of(query))
+            search = self._planner.of_text(text, self._typeahead.categories, Filters.of(query))
             if search.texts and search.forms.words:
                 searches.append((text, left_out, search))
         if not searches:

@@ -10,7 +10,7 @@ from indexer.sinks.opensearch.sink import OpenSearchSink
 from service.app import create_app
 from service.limits.policy import QuotaClass
 from shop_directory.search.opensearch.engine import OpenSearchBackend
-from shop_directory.search.planned_backend import CATEGORY_CAP
+from shop_directory.search.shop_search import CATEGORY_CAP
 from tests.support.catalogues import Lines, build_into, shop, write_catalogue_directory
 from tests.support.emptying import unused_prefix
 from tests.support.memory_sink import MemorySink

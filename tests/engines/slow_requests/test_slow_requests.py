@@ -167,6 +167,7 @@ def world(hostile_index: HostileIndex) -> Iterator[World]:
         async def timed(query: FindQuery) -> float:
             table = snapshot._typeahead.categories
             # Otherwise only the first request is planned.
+            snapshot._planner._cached.clear()
             table._words.clear()
             table._levels._known._cached.clear()
             start = process_time_ns()  # of all threads: searches run in threads

@@ -13,7 +13,7 @@ from index_mappings.forms import query_forms, shop_forms
 from index_mappings.tiers import FindTier
 from service.tools.request import query_text
 from shop_directory.search.plan import AllOf, AnyOf, Clause, Exact, Filters, Infix, NoneOf, Prefix, Word, find_plan
-from shop_directory.search.planned_backend import CATEGORY_CAP
+from shop_directory.search.shop_search import CATEGORY_CAP
 from shop_directory.words.categories import CategoryTable
 from shop_directory.words.query_words import find_forms
 from tests.engines.typeahead.crowded import HAN, HANGUL

@@ -7,8 +7,9 @@ import pytest
 from index_mappings.category_forms import category_forms
 from index_mappings.documents import CategoryEntry
 from index_mappings.tiers import FindTier
-from shop_directory.search.plan import NO_FILTERS, Plan
-from shop_directory.search.shop_search import planned
+from shop_directory.search.plan import NO_FILTERS, Filters, Plan
+from shop_directory.search.protocol import CouponQuery
+from shop_directory.search.shop_search import SearchPlanner, planned
 from shop_directory.words.categories import CategoryTable
 from shop_directory.words.query_words import find_forms
 
@@ -93,3 +94,23 @@ def _first_tier_by_category(query: str) -> int:
 )
 def test_of_one_word_a_short_synonym_or_a_stem_only_hints_at_its_category(query: str, tier: FindTier) -> None:
     assert _first_tier_by_category(query) == tier
+
+
+@pytest.mark.rule("M5")
+def test_a_planner_answers_by_the_table_and_the_filters_that_it_is_given() -> None:
+    planner, fewer = SearchPlanner(), CategoryTable([_entry(1, "bicycle")])
+    for _ in range(2):
+        for table in (_TABLE, fewer):
+            for filters in (NO_FILTERS, Filters(countries=("DE",)), Filters(categories=("motorcycle",))):
+                expected = planned(find_forms("bike shop"), table, 50, filters)
+                assert planner.of_text("bike shop", table, filters) == expected
+
+
+@pytest.mark.rule("F3")
+def test_a_planner_takes_the_time_of_each_search_for_codes() -> None:
+    planner = SearchPlanner()
+    plans = [
+        planner.of_text("bike", _TABLE, Filters(coupons=CouponQuery(None, now_us, "web", None, None))).plan
+        for now_us in (1_000_000, 9_000_000_000_000_000)
+    ]
+    assert plans[0].filters != plans[1].filters
