@@ -1,4 +1,4 @@
-"""Puts commit and build time into what is built, so that /version knows them wherever it is installed.
+"""Puts commit and build time into the built package, so that /version knows them wherever it is installed.
 
 From the environment (SHOP_DIRECTORY_COMMIT, SHOP_DIRECTORY_BUILT_AT), else from git, else from the source archive that
 is being built. None of them: the build does not know itself, and says so.
@@ -45,7 +45,7 @@ class BuildStampHook(BuildHookInterface[Any]):
         build_data["force_include"][str(file)] = _IN_ARCHIVE if self.target_name == "sdist" else _IN_WHEEL
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove what was made on the way."""
+        """Remove temporary files."""
         shutil.rmtree(getattr(self, "_scratch", ""), ignore_errors=True)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import pycountry
 
 WORLDWIDE: Final = "WORLDWIDE"
-# By what a shop may state as a market. XK is a user-assigned code, not one of ISO; shops that trade there need it.
+# By code, the markets that shops may state. XK is a user-assigned code, not one of ISO; shops that trade there need it.
 MARKET_NAMES: Final[dict[str, str]] = {
     **{country.alpha_2: getattr(country, "common_name", country.name) for country in pycountry.countries},
     "XK": "Kosovo",

@@ -224,7 +224,7 @@ class FactsDocument:
         trusted_refs: the same if at least one trust signal is present; trust is looked up by this field only (A8).
         shop: id and domain.
         shipping: the statement with wire names (A7) and `excluded`; None when none was collected.
-        policies: what the shop states, by kind; each has the statements of countries, with wire names (F9).
+        policies: the shop's statements, by kind; each has the statements of countries, with wire names (F9).
         signals: present trust signals with wire names, in A8's order.
         pipeline_gaps: kinds of signal whose check gave no usable value.
     """
@@ -330,7 +330,7 @@ def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
 def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
     """The values of `ShopDocument.markets`; the domain's country counts only if the shop states no countries.
 
-    They are what a country filter matches (M7): country codes, or ANY_MARKET; with ANY_MARKET also where the shop is
+    A country filter matches them (M7): country codes, or ANY_MARKET; with ANY_MARKET also where the shop is
     known to sell (M9.country): WORLDWIDE, or the domain's country.
     """
     if WORLDWIDE in countries:

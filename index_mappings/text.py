@@ -183,7 +183,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def typed_words(text: str) -> tuple[tuple[str, str], ...]:
-    """The folded words of a text, each with what was typed for it, in order.
+    """The folded words of a text, each with its typed form, in order.
 
     That is the white-space token, if it folds to this one word; else the piece of the token that does; else the word.
     """

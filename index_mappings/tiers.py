@@ -29,7 +29,7 @@ ENDING_MIN: Final = 4
 # The maximum number of neighbouring words that are compared with whole names of categories (M5), and of countries (M3).
 CATEGORY_RUN: Final = 6
 COUNTRY_RUN: Final = 4
-# Categories of a query that is being typed (M10). The minimum length of what is left after table words and of the last
+# Categories of a query that is being typed (M10). The minimum length of the text left after table words and of the last
 # words of a query alone, and where it is not an own name; of the beginning of a name in another language; and of the
 # beginning of a synonym, or of a word of such names. In Han, kana and Hangul they are 1.
 LEFT_MIN: Final = 3

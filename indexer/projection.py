@@ -1,7 +1,7 @@
 """Projection: the documents of a generation from the public records of a state, kind by kind or one by one.
 
 The functions are pure, read no clock, and get public records only. A coupon has the fields that callers see, and those
-that queries compare (A2, A4); facts state what is known of shipping, policies and trust, and what is not (A7, A8, F8).
+that queries compare (A2, A4); facts state known and missing data on shipping, policies and trust (A7, A8, F8).
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -54,7 +54,7 @@ _RESERVED_DOMAINS: Final = ("example.com", "example.net", "example.org")
 
 
 def project_facts(facts: ShopFacts) -> FactsDocument:
-    """The document of what is known of a public shop."""
+    """The document of the facts about a public shop."""
     rows = {row.kind: row for row in facts.trust}
     signals = tuple(_signal(rows[kind]) for kind in TRUST_KINDS if kind in rows and rows[kind].is_present)
     refs = (facts.shop_id, facts.domain)

@@ -58,7 +58,7 @@ def create_app(
     The server starts draining through its `state.draining`. `state.open_index()` ends when the index is open, or can't
     be opened. `state.open_mcp()` loads the MCP SDK, for which the first MCP request waits otherwise.
 
-    The parameters stand in for what the settings name: a backend, which the application closes, the metrics of
+    The parameters override the settings: a backend, which the application closes, the metrics of
     /metrics, and the exporter of spans.
     """
     site = Site(settings)
@@ -174,7 +174,7 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
 
 
 def _pages(site: Site, start: ASGIApp, parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
-    """The views of the page and the sitemap by path, which call what the tools call."""
+    """The views of the page and the sitemap by path, over the same calls as the tools."""
     views = Views(site, parts.dispatcher, parts.trusted)
     pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint, refused=views.refused))}
     if site.sitemap:

@@ -28,7 +28,7 @@ class ServiceError(Exception):
     """The base of the tree.
 
     The code is the stable one of E1, made of the class's name unless it is stated; the title, made of the code, is the
-    same for every error of it. The detail says what is wrong in this case, and what to do; `errors` are the fields of
+    same for every error of it. The detail states the problem and the remedy; `errors` are the fields of
     the input that are wrong. `retry_after` are seconds to wait before a retry, None if waiting does not help.
     """
 

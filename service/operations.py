@@ -277,7 +277,7 @@ def parse_timestamp(text: str | None) -> datetime | None:
 
 
 def remaining(account: ResourceAccount) -> float | None:
-    """The limit minus what is used, in decimal arithmetic; negative when overused, None unless both are stated."""
+    """The limit minus the usage, in decimal arithmetic; negative when overused, None unless both are stated."""
     if account.limit is None or account.used is None or not isfinite(account.limit - account.used):
         return None
     return float(Decimal(str(account.limit)) - Decimal(str(account.used)))

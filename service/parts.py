@@ -36,7 +36,7 @@ class Parts:
     """The parts of an application over HTTP or stdio; making them sends no request."""
 
     def __init__(self, settings: Settings, search: SearchBackend | None = None, metrics: Metrics = NO_METRICS) -> None:
-        """Make what the settings name, but for a given backend; `close` closes either."""
+        """Make the parts by the settings, but for a given backend; `close` closes either."""
         self.settings = settings
         self.trusted = Proxies(settings.trusted_proxies, settings.forwarding_header, settings.country_header)
         # Each part is opened after those that it uses, and closed before them.

@@ -1,4 +1,4 @@
-"""Checks a catalogue without building it: finds every problem that a build would report, and what it would leave out.
+"""Checks a catalogue without building it: finds the problems that a build would report, and the records it would omit.
 
 The records go into a state in a temporary directory, as in a build, so memory is bounded and the rules are the same.
 """
@@ -55,7 +55,7 @@ class Validated:
     """The result of a validation.
 
     `records` are the valid ones by kind, changes among them; empty where the catalogue could not be read to its end. A
-    build would publish `public_shops`. `notes` say what it would leave out, and what is valid and hardly meant.
+    build would publish `public_shops`. `notes` name records it would omit, and valid values that are probably mistakes.
     """
 
     records: Mapping[str, int]

@@ -174,7 +174,7 @@ def as_text(summary: "BuildSummary") -> str:
 
 
 def _kept_as_text(summary: "BuildSummary") -> str:
-    """What was kept from earlier changes, and how to build without it. No id: the shop may not be public (V1)."""
+    """The records kept from earlier changes, and how to build without them. No id: the shop may not be public (V1)."""
     counts = [
         ", ".join(
             part

@@ -295,7 +295,7 @@ def _write_records(
     skip_invalid: bool,
     as_json: bool,
 ) -> None:
-    """Write the records of a sheet, and print how it is read, and what is wrong with it whether or not that fails."""
+    """Write the records of a sheet, and print how it is read, and its problems whether or not the import fails."""
     if not as_json:
         print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
     try:
@@ -321,7 +321,7 @@ def _refuse_wrong_usage(kind: str, currency: str | None) -> None:
 
 
 def _format_as_text(format_: "Mapping[str, str]") -> str:
-    """How a sheet was read: what was found is told with a cell that shows whether it is right."""
+    """How a sheet was read, each finding with a cell that shows whether it is right."""
     if "sheet" in format_:
         others = format_.get("other_sheets")
         return f"Sheet {format_['sheet']!r}" + (f"; --sheet reads another one: {others}" if others else "")

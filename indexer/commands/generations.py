@@ -1,4 +1,4 @@
-"""`shop-directory index status`, `hide`, `show`, `rollback`, `prune` and `verify`: what is live and what was before."""
+"""`shop-directory index status`, `hide`, `show`, `rollback`, `prune` and `verify`: the live and former generations."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ def status_command(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """List the generations, what they hold, and whether they can be followed.
+    """List the generations, their contents, and whether they can be followed.
 
     It names the shops that `index hide` has hidden, and warns of changes that are
     missing, as their file was rotated away. With shops it says instead what the
@@ -215,7 +215,7 @@ def rollback_command(
     wait: parts.WaitOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish the previous generation again, without what has been hidden since.
+    """Publish the previous generation again, without shops hidden since.
 
     Changes since then are applied first: name the same source as for building and
     following.

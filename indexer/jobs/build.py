@@ -81,7 +81,7 @@ class BuildOptions:
 class BuildSummary:
     """What a build did.
 
-    After a dry run, `stamp` is what the generation would have. `changes` were applied to the new generation, before and
+    After a dry run, `stamp` is that of the generation it would make. `changes` were applied to the new one, before and
     after it was written. `notes` are for the operator to look into, at most twenty of a kind. `kept_listing` names the
     records kept from the former state; None where there are none, and after a dry run. `problems` are those of skipped
     records. `removed` has generations of killed builds too. `restarts` is how often the engine lost an index, so that a
@@ -117,7 +117,7 @@ def build(
 
     `states` stores the state that following needs; without it the state is discarded at the end. Raises CatalogueError
     if the catalogue cannot be read, has bad records that are not to be skipped, or no public shop although that is not
-    allowed; SinkError if the engine failed, did not hold what was written, or another job has the lease.
+    allowed; SinkError if the engine failed, lost writes, or another job has the lease.
     """
     started, options = time.monotonic(), options or BuildOptions()
     with ExitStack() as stack:
@@ -147,7 +147,7 @@ def build(
                 stamp, applied = job.catch_up()
                 job.publish(stamp)
         except BaseException:
-            # Why it failed is what the operator needs to know; the next job removes what is left.
+            # The operator needs to know why it failed; the next job removes the rest.
             with suppress(SinkError):
                 job.drop_unless_live()
             raise
@@ -177,7 +177,7 @@ def _unchanged(sink: Sink, states: States | None, digest: str | None, options: B
             reproducible.add(_recorded(digest, stamp, alone=False))
         return stamp if recorded in reproducible and _is_complete(sink, stamp) else None
     except (CatalogueError, SinkError, DiskFullError):
-        return None  # the build that follows reports what is wrong
+        return None  # the build that follows reports the problems
 
 
 def _is_complete(sink: Sink, stamp: Stamp) -> bool:
@@ -198,7 +198,7 @@ def _recorded(digest: str, stamp: Stamp, *, alone: bool) -> str:
     """What a generation's state records of its source; a later sequence means that changes were applied.
 
     `alone` says whether no former state was used. With one, building again from the same source has the same result,
-    as the generation's own state holds what was kept, except with `--fresh-state`.
+    as the generation's own state holds the kept records, except with `--fresh-state`.
     """
     return json.dumps([digest, stamp.sequence, *([] if alone else ["with former state"])])
 
@@ -246,7 +246,7 @@ class _Build:
     long_named: Sequence[tuple[int, int]] = ()
 
     def prepare(self, states: States | None, stack: ExitStack) -> None:
-        """Remove what killed builds left, and open what the build needs; `stack` closes it."""
+        """Remove the remains of killed builds, and open files and locks for the build; `stack` closes it."""
         dry_run, target = self.options.dry_run, states
         if target is None or dry_run:
             target = States(Path(stack.enter_context(TemporaryDirectory(prefix="shop-directory-"))) / "state", "none")
@@ -261,7 +261,7 @@ class _Build:
         changes = stack.enter_context(changes_of(self.source))
         live_changes = None if dry_run else stack.enter_context(changes_of(self.source))
         former, listing = None, None if dry_run else target.kept_listing
-        # Its state knows what is hidden, also where its stamp or all of it is lost.
+        # Its state knows the hidden shops, also where its stamp or all of it is lost.
         live = next((found.name for found in self.sink.generations() if found.role is GenerationRole.LIVE), None)
         live = live or known.newest_sealed()
         if live is not None and known.has(live):
@@ -299,7 +299,7 @@ class _Build:
         return write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
 
     def verify(self, written: Written) -> None:
-        """Verify what was written, and ask the acceptance queries."""
+        """Verify all documents, and run the acceptance queries."""
         written.verify(self.live.tick)
         if self.options.acceptance is not None:
             in_thread(partial(self.options.acceptance, written.stamp), self.live.tick)
@@ -313,7 +313,7 @@ class _Build:
 
     def catch_up(self) -> tuple[Stamp, ChangeCounts]:
         """Bring the verified generation up to the last change; returns its stamp, and the counts of the changes."""
-        # Announced before the last changes: what they add is small, and readers fetch it when it is live.
+        # Announced before the last changes: they add little, and readers fetch it when it is live.
         announce(self.sink, self.generation, self.lease.check, self.live)
         with closing(self.sink.edit(self.generation)) as editor:
             reading = self.reading
@@ -346,9 +346,9 @@ class _Build:
         self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))
 
     def drop_unless_live(self) -> None:
-        """Remove what was written, unless it is live: a publication may succeed although its answer was lost.
+        """Remove the new generation, unless it is live: a publication may succeed although its answer was lost.
 
-        While it is not known what is live, the state stays as well; the next job removes both if they are unfinished.
+        While the live generation is unknown, the state stays as well; the next job removes both if they are unfinished.
         """
         self.published = True
         live = self.sink.live()
@@ -357,7 +357,7 @@ class _Build:
             self.sink.drop(self.generation)
 
     def refuse_losses(self, public: int) -> None:
-        """Refuse what is more often a mistake than intended: far fewer shops or records of a type, or no shop."""
+        """Refuse likely mistakes: far fewer shops or records of a type, or no shop."""
         if self.previous is not None and not self.options.allow_shrink:
             before = self.previous.counts.get("shops", 0)
             # A share of 1 - 0.7 is a little over 0.3 as a float; that of the lost shops is as exact as the setting.
@@ -419,7 +419,7 @@ def remove_unfinished(sink: Sink, states: States, now: datetime) -> tuple[str, .
             sink.retire(found.name, now)  # the job that replaced it was killed before this step
     keep = {found.name for found in generations} - set(unfinished)
     if all(found.role is not GenerationRole.LIVE for found in generations) and (newest := states.newest_sealed()):
-        # The engine has lost the live generation, or does not say which it is; its state knows what is hidden.
+        # The engine has lost the live generation, or does not say which it is; its state knows the hidden shops.
         keep.add(newest)
     states.prune(keep)
     states.remove_torn(now)

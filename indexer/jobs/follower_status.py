@@ -78,7 +78,7 @@ class StatusWriter:
         only_known: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Store what is followed; without `changes` no status is written.
+        """Store the followed source; without `changes` no status is written.
 
         `every` is the seconds between two statuses when nothing changes, and after a failure. With `only_known` a
         status is written only where a follower of the same kind of changes has written one before: a build that stands

@@ -89,14 +89,14 @@ class Written:
     samples: tuple[Sample, ...]
 
     def verify(self, tick: Callable[[], None]) -> None:
-        """Verify what the engine holds; `tick` is called after each batch of ids."""
+        """Verify the engine's documents; `tick` is called after each batch of ids."""
         with stage("Verifying", sum(self.stamp.counts.values()), "documents") as advance:
             for sample in self.samples:
                 sample.verify(self.writer, partial(_advance, advance, tick))
 
 
 def first_stamp_of(state: State, generation: str, now: datetime) -> Stamp:
-    """The stamp of a generation that holds what the state holds now."""
+    """The stamp of a generation with the current contents of the state."""
     counts = {projected.kind: projected.count for projected in Projector(state).all()}
     return first_stamp(generation, now, state.position).counted(counts)
 

@@ -30,7 +30,7 @@ _WORD_ENDS: Final = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class ReadCounts:
-    """The counts of what was read.
+    """Counts of records read.
 
     `read` has the valid records by type, `left_out` those that belong to no public shop. A newer record of the same key
     replaced the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the
@@ -130,7 +130,7 @@ def read_catalogue(
 
 
 def _hide(state: State, hiding: Hiding) -> bool:
-    """Hide what a bad record of the catalogue hides, before records are sorted; returns whether another showed it."""
+    """Apply a bad record's hiding, before records are sorted; returns whether another record showed the shop."""
     rows = list(state.rows.hidden_by(hiding, Origin.CATALOGUE))
     shown = [row for row in rows if (known := state.rows.row("shops", row.key)) is not None and known.shown]
     for row in rows:

@@ -1,4 +1,4 @@
-"""The rollback: publishes the previous generation again, without showing what has been hidden since (G2, V1).
+"""The rollback: publishes the previous generation again, without shops hidden since (G2, V1).
 
 The previous generation first takes all changes that came after it, and the shops that the live state has hidden; only
 then is it published. Records that only the live generation's build brought are not taken over.
@@ -75,13 +75,13 @@ def roll_back(
     """Publish the previous generation again; a `dry_run` only returns what would be published.
 
     `changes` are those since the previous generation, where they can be read again. `wait` is the seconds to wait while
-    another job has the lease. Raises StateError if a state is lost, as it is not known then what has been hidden since;
+    another job has the lease. Raises StateError if a state is lost, as the shops hidden since are unknown then;
     CatalogueError if the changes can't be read; SinkError if no previous generation can be read, or the engine failed.
     """
     lease = sink.lease()
     with holding(lease, "rollback", wait), ExitStack() as stack:
         live, previous, stamp = _live_and_previous(sink)
-        # It records what has been hidden.
+        # It records the hidden shops.
         known = stack.enter_context(states.open(live.name))
         if dry_run:
             with states.open(previous.name) as state:
@@ -154,7 +154,7 @@ def _compared(state: State, newer: State) -> Iterator[None]:
 
 
 def _hide_later(state: State, known: State) -> int:
-    """Hide what the newer state, which is attached, hides by older versions; returns the number of shops.
+    """Hide the shops that the newer state, which is attached, hides by older versions; returns the number of shops.
 
     Called before the changes are applied, of which newer ones decide again. After an earlier rollback the live state is
     the older one, and newer records of the other one are not hidden by it.

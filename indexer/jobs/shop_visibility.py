@@ -1,4 +1,4 @@
-"""Hides and shows single shops, and says what the state knows of them and why one is not shown (V1, V4, G3).
+"""Hides and shows single shops, and explains from the state why one is not shown (V1, V4, G3).
 
 A mark is written to a file in the directory of the states, which every job reads: a follower, and a build for the live
 and for its own generation. So it is applied within a second also while another job has the lease; without one it is
@@ -102,7 +102,7 @@ def marked_shops(states: States) -> frozenset[str]:
 
 
 def _apply(sink: Sink, states: States, lease: Lease) -> None:
-    """Apply what is recorded, and write the pending documents."""
+    """Apply the recorded changes, and write the pending documents."""
     with (
         holding(lease, "visibility", _ATTEMPT_S),
         _live_state(sink, states) as state,

@@ -75,7 +75,7 @@ class FaultType(Enum):
     GHOST = "ghost"  # in the index, and in no record
     MISSING = "missing"  # not in the index, though its record is public
     STALE = "stale"  # in the index, but different from its record, or more than once
-    DAMAGED = "damaged"  # a file of the index or of the typeahead is missing, or differs from what was written
+    DAMAGED = "damaged"  # a file of the index or of the typeahead is missing, or was changed after it was written
     STATE = "state"  # the state's derived tables do not follow from its records
     LOST_CHANGE = "lost_change"  # the source has a record that the state lacks or has older
     LOST_DELETE = "lost_delete"  # the state has a record that the source no longer has
@@ -224,7 +224,7 @@ def _differences(
 
 
 def _same(document: object | None, stored: dict[str, Any], shown: Shown | None) -> bool:
-    """Whether what is stored, and for a shop what suggestions show, equals the document."""
+    """Whether the stored fields, and a shop's suggestion, equal the document."""
     if document is None or stored != stored_part(document):
         return False
     return shown is None or shown == shown_part(cast("ShopDocument", document))
@@ -256,7 +256,7 @@ class GenerationComparison:
     def begin(self, *, is_checked: bool = False) -> tuple[FaultReport, bool]:
         """Check all files, the state's derived tables, and the stamp's counts.
 
-        `is_checked` says that files and tables are known to be correct. Returns what was found, and whether documents
+        `is_checked` says that files and tables are known to be correct. Returns the findings, and whether documents
         can be compared: with damaged files that proves nothing, and a repair would make their content look correct.
         """
         self.check()

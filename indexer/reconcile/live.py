@@ -86,7 +86,7 @@ def verify_live(
 ) -> Verified:
     """Check aliases and stamp, then compare the source, if there is one, with the state, and the state with the index.
 
-    The source is read whole, and its changes are applied, as following does. `tick` is called with what was found since
+    The source is read whole, and its changes are applied, as following does. `tick` is called with the findings since
     the last call, often an empty report; its errors are raised. Raises StateError if nothing is live or its state is
     lost; CatalogueError if the source can't be read; SinkError if the engine failed, another job had the lease for too
     long, or another generation was published.

@@ -77,7 +77,7 @@ def read_source(
     The state file of the live generation, `known`, is only read, and may change during the comparison. `tick` is called
     after each record.
     """
-    # Alongside the state, as it holds the same secrets; the next job removes what a killed job leaves.
+    # Alongside the state, as it holds the same secrets; the next job removes the remains of a killed one.
     with TemporaryDirectory(prefix=REREAD_PREFIX, dir=known.parent) as directory:
         letters = DeadLetters(Path(directory) / "dead-letters.ndjson")  # the follower has its own
         fresh = State.create(Path(directory) / "state.sqlite")

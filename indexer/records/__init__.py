@@ -1,1 +1,1 @@
-"""The records of a catalogue as validated values, and what can be wrong with one."""
+"""The records of a catalogue as validated values, and their problems."""

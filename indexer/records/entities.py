@@ -12,7 +12,7 @@ from indexer.records.shop import Record
 
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _CUT: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31})$")
-# Some programs encode what was encoded before.
+# Some programs encode text twice.
 _MOST_ROUNDS: Final = 3
 # The fields that people read; in a URL an ampersand before a word is a parameter.
 _FIELDS: Final = (

@@ -30,7 +30,7 @@ def numbered(count: int, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem. `reason` says what is wrong, or what would be valid.
+    """One problem. `reason` states the problem, or the valid values.
 
     `line` counts from 1, and is 0 for the file as a whole; `field` is a path (`categories.0.slug`). `value` is what the
     field holds, as `shown`; None where there is none, or it may not be shown (V1).
@@ -48,7 +48,7 @@ class Problem:
         return text if self.value is None else f"{text}: {self.value}"
 
 
-# A field's path, None for the record as a whole, and what is wrong with it.
+# A field's path, None for the record as a whole, and the problem.
 FieldFault = tuple[str | None, str]
 
 
@@ -105,7 +105,7 @@ class ProblemLog:
                 self.report(problem)
 
     def add_hiding(self, hiding: "Hiding | None") -> None:
-        """Add what a bad record of a shop hides, if anything."""
+        """Add the hiding that a bad record of a shop implies, if any."""
         if hiding is not None:
             self.hiding.append(hiding)
 

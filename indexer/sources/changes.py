@@ -301,7 +301,7 @@ class ChangeFile(ChangeSource):
             self._open_from(_parsed(position))
 
     def close(self) -> None:
-        """Close the files. A later read opens what is then at the path."""
+        """Close the files. A later read opens the file then at the path."""
         while self._files:
             self._files.pop().close()
         self._searched = None
@@ -401,7 +401,7 @@ class ChangeFile(ChangeSource):
                 self._files.append(file)
 
     def _open_rotated(self, position: _Position) -> None:
-        """Open the files of the rotation from the one that a position is of on, and note what is missing."""
+        """Open the rotation's files from that of a position on, and note missing ones."""
         for attempt in range(2):
             rotated, is_whole = self._from(position)
             if is_whole or not (rotated or self._files):
@@ -491,7 +491,7 @@ def _missing(size: int | None, following_ns: int) -> MissingChanges:
 
 
 def _is_of(position: _Position, one: Rotated) -> bool:
-    """Whether a position is of a file; what is compressed keeps the time of the file's last change."""
+    """Whether a position is in a file; compressed files keep the time of the file's last change."""
     if one.is_compressed and one.modified_ns < position.modified_ns:
         return False
     file = one.open()

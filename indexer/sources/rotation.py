@@ -44,7 +44,7 @@ class LogFile:
 
     @cached_property
     def plain(self) -> BinaryIO:
-        """The file, or what it holds if it is compressed, in a private temporary file; UnreadableFileError."""
+        """The file, decompressed into a private temporary file if necessary; UnreadableFileError."""
         if not self._suffix:
             return self._raw
         if self._suffix not in _OPENERS:
@@ -62,7 +62,7 @@ class LogFile:
 
     @property
     def size(self) -> int:
-        """The size of what it holds."""
+        """The size of its content."""
         return os.fstat(self.plain.fileno()).st_size
 
     @property

@@ -51,7 +51,7 @@ def apply_marks(state: State) -> bool:
 
 
 def apply_hiding(state: State, hiding: Hiding, origin: Origin) -> int:
-    """Hide what a bad record hides, within the caller's transaction; returns how many shops were shown before."""
+    """Apply a bad record's hiding, within the caller's transaction; returns how many shops were shown before."""
     changing, shown = _Changing(state), 0
     for row in state.rows.hidden_by(hiding, origin):
         known = state.rows.row(SHOPS, row.key)

@@ -114,7 +114,7 @@ class CarriedCategory:
 
 @dataclass(frozen=True, slots=True)
 class ShopFacts:
-    """What a public shop states, and what was measured of it."""
+    """A public shop's statements and measurements."""
 
     shop_id: str
     domain: str

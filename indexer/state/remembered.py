@@ -97,7 +97,7 @@ _RELATED: Final = _Table(
 def take_over(
     db: sqlite3.Connection, former: Path, listing: Path | None = None, *, current: bool = False
 ) -> Mapping[str, Kept]:
-    """Take records over into a state that holds a catalogue and is not settled yet; returns what was kept, by type.
+    """Take records over into a state that holds a catalogue and is not settled yet; returns their numbers, by type.
 
     `current` says that the catalogue has all changes up to a position from which later ones are read, so that it lacks
     no record that still exists.
@@ -159,7 +159,7 @@ def _refuse_unusable(db: sqlite3.Connection, former: Path) -> None:
 
 
 def _unusable(former: Path, why: str) -> StateError:
-    # To ignore it could show again what a change has hidden since the catalogue was written.
+    # To ignore it could show a shop again that a change has hidden since the catalogue was written.
     advice = "to do without the versions and deletions that it remembers, build with --fresh-state"
     return StateError(f"the former state {former} cannot be taken over ({why}): {advice}")
 

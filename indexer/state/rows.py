@@ -142,7 +142,7 @@ class StateRows:
         return False
 
     def hidden_by(self, hiding: Hiding, origin: Origin) -> Iterator[Row]:
-        """The rows to write for what a bad record hides: as if the shop was deleted then.
+        """The rows to write for the shop that a bad record hides: as if it was deleted then.
 
         Where it is not known which of two records is newer, the one that is stored counts as not newer.
         """

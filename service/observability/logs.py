@@ -2,7 +2,7 @@
 
 This module decides what a line may contain, whatever is logged: messages of our own modules, the fields of a call, and
 of anything else only the location and the type of the exception. Client libraries of engines log whole requests, and
-exception messages often quote what was sent; neither is written unless the operator asks for it (E5).
+exception messages often quote the request; neither is written unless the operator asks for it (E5).
 """
 
 import logging

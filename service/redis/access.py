@@ -76,7 +76,7 @@ def address_of(text: str) -> tuple[str, int] | None:
 
 
 def _rules(access: RedisAccess) -> Iterator[tuple[str, object, str]]:
-    """The rules in the order in which they are checked: a setting, whether it is wrong, and what it must be."""
+    """The rules in the order in which they are checked: a setting, whether it is wrong, and its valid values."""
     parts = _split(access.url)
     if parts is None or parts.scheme not in _SCHEMES or parts.fragment or set(parse_qs(parts.query)) - _OPTIONS:
         yield "redis_url", True, _URL

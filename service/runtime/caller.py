@@ -151,7 +151,7 @@ def _hops(whole: str, header: ForwardingHeader) -> Iterator[str | None]:
 def _last_element(pieces: list[str]) -> str | None:
     """Remove the last element from the pieces between commas; quoted text may contain commas, too.
 
-    Parsed from the left, an unpaired quotation mark of a client would hide what the proxy appended.
+    Parsed from the left, an unpaired quotation mark of a client would hide the address that the proxy appended.
     """
     joined: list[str] = []
     while pieces and len(joined) < _MAX_PIECES:

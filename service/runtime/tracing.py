@@ -47,7 +47,7 @@ class CallTracer:
         and a tool. `sent` are the headers of the call, by lower-case name.
         """
         texts = {key: sent[key] for key in _TRACE_CONTEXT if isinstance(sent.get(key), str)}
-        # The parent is only what the caller sent: the surrounding context may belong to another call.
+        # The parent comes only from the caller's headers: the surrounding context may belong to another call.
         parent = _PROPAGATOR.extract(texts, context=span_context.Context())
         span = self._tracer.start_span(name, parent, SpanKind.SERVER, {**attributes, "request.id": request.request_id})
         request.span = partial(_client_span, self._tracer)

@@ -2,7 +2,7 @@
 
 Plain suggest requests are answered by the fast path, in the protocol itself; the application gets all others.
 
-A request is parsed only once the request before it is answered: what a client pipelines waits as bytes, at most one
+A request is parsed only once the request before it is answered: pipelined requests wait as bytes, at most one
 read, and nothing more is read until then. So a connection has one request in memory, and invalid input is found after
 the responses to all requests before it.
 """
@@ -61,7 +61,7 @@ _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]*
 
 
 class ServerConfig(Config):
-    """The server's configuration, with what the connections of its process share."""
+    """The server's configuration, with the state that the connections of its process share."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class HttpProtocol(HttpToolsProtocol):
     config: ServerConfig
     flow: ReadControl
 
-    # For a whole request to arrive, and for a client to read what is in its write buffer.
+    # For a whole request to arrive, and for a client to read its write buffer.
     receive_seconds: ClassVar[float] = 20.0
     send_seconds: ClassVar[float] = 20.0
 
@@ -437,7 +437,7 @@ class HttpProtocol(HttpToolsProtocol):
                 if not _is_host(value):
                     raise ValueError("not a valid Host")
             elif name == b"content-length":
-                # The parser has refused what is not one number.
+                # The parser has refused anything but a number.
                 self._body_bytes = int(value)
             elif name == b"transfer-encoding":
                 chunked = True

@@ -134,7 +134,7 @@ class Server(uvicorn.Server):
             self._announce(self._listener())
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
-        """Accept what has connected, and stop: closing the listener would reset those connections."""
+        """Accept the waiting connections, and stop: closing the listener would reset them."""
         for connected in self._stop_accepting():
             await self._serve_connection(connected)
         # What the event loop had accepted itself is known to it one tick later.

@@ -72,7 +72,7 @@ def _announce(listener: Any, *, as_json: bool) -> None:  # noqa: ANN401 - a sock
 
 
 def _announce_when_ready(listener: Any) -> None:  # noqa: ANN401 - a socket, or asyncio's wrapper of one
-    """Print the URL, for people, when the service is ready, and until then what it waits for."""
+    """Print the URL, for people, when the service is ready, and until then what is missing."""
     host, port = listener.getsockname()[:2]
     Thread(target=_print_when_ready, args=(host, port, _url(listener)), daemon=True).start()
 

@@ -39,7 +39,7 @@ _HANGING_SECONDS: Final = 10.0
 _LONGEST_LOOK_SECONDS: Final = 0.5
 # Between two starts of a worker that ends before it serves.
 _RETRY_SECONDS: Final = 1.0
-# How long workers still accept what has connected, after nobody can connect any more.
+# How long workers still accept waiting connections, after nobody can connect any more.
 _LAST_SECONDS: Final = 0.4
 # Linux's option for the packets of a socket that a program admits, which `socket` does not define.
 _SO_ATTACH_FILTER: Final = 26
@@ -70,7 +70,7 @@ def serve_with_workers(
 
 @dataclass(slots=True)
 class _Worker:
-    """A running worker, and what the supervisor has seen of it."""
+    """A running worker, and the supervisor's observations of it."""
 
     process: ForkProcess
     started_at: float
@@ -177,7 +177,7 @@ class _Supervisor:
                     worker.silent_seconds = float("-inf")
 
     def _stop(self) -> None:
-        """Stop the workers and wait for them; what is signalled now makes them skip the drain time."""
+        """Stop the workers and wait for them; another signal makes them skip the drain time."""
         closing_at = float("inf")
         if self._is_own and self._settings.drain_seconds < _LAST_SECONDS:
             _ignore_new_connections(self._listener)

@@ -19,7 +19,7 @@ _LINEAR_BELOW: Final = 0.04045
 _WEIGHTS: Final = (0.2126, 0.7152, 0.0722)
 # By theme: the backgrounds of the page and of what stands on it, and how a colour gains contrast to them.
 THEMES: Final = {"light": (("#f7f5f0", "#ffffff"), "darker"), "dark": (("#101514", "#181f1d"), "lighter")}
-# By suffix: what the operator's logo may be. A larger file would delay each first visit.
+# By suffix: the media types that the operator's logo may have. A larger file would delay each first visit.
 LOGO_TYPES: Final = {
     ".svg": b"image/svg+xml",
     ".png": b"image/png",
@@ -111,7 +111,7 @@ def is_logo(path: Path) -> bool:
 
 
 def tint(colour: str, surface: str) -> str:
-    """The background of what is marked, chosen or pointed at, in the theme of a surface."""
+    """The background of marked, chosen or hovered items, in the theme of a surface."""
     return mixed(colour, surface, 0.08)
 
 

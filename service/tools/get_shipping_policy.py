@@ -1,4 +1,4 @@
-"""get_shipping_policy: what a shop states about its shipping, and whether that covers a country (A7)."""
+"""get_shipping_policy: a shop's statements about its shipping, and whether that covers a country (A7)."""
 
 from typing import Literal
 

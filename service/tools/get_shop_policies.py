@@ -1,4 +1,4 @@
-"""get_shop_policies: what a shop states about returns, payment, buyer protection and shipping (F8).
+"""get_shop_policies: a shop's statements about returns, payment, buyer protection and shipping (F8).
 
 It is beyond the interface. The statement for exactly the asked country counts, else the one without a country, each
 only for the countries that it names itself; two are never merged (F10).

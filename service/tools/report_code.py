@@ -50,7 +50,7 @@ async def append(
 
 
 class ReportCodeRequest(ShopRequest):
-    """Which code of which shop, and what was wrong."""
+    """The shop, its code, and the problem."""
 
     code: CodeText = Field(description="The code as entered.", examples=["WELCOME10"])
     reason: Reason = Field(description="What was wrong.")

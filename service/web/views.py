@@ -119,7 +119,7 @@ class Views:
 def asked_view(query_string: bytes) -> dict[str, Any]:
     """The arguments of find_shop, or those about a shop, that the query string of an address has; none: the start page.
 
-    It is read as the script of the page reads it (`address.js`), and the tools refuse what is wrong in it.
+    It is read as the script of the page reads it (`address.js`), and the tools refuse wrong values in it.
     """
     given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
     texts = {name: list(dict.fromkeys(filter(None, map(str.strip, values)))) for name, values in given.items()}
@@ -226,7 +226,7 @@ def _names(categories: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _linked_shop(shop: Mapping[str, Any]) -> dict[str, Any]:
-    """What is publicly known of a shop, as linked data; what is not known is not in it."""
+    """The public facts about a shop, as linked data; unknown facts are omitted."""
     linked: dict[str, Any] = {"@type": "OnlineStore", "name": shop["name"], "url": f"https://{shop['domain']}/"}
     if shop["aliases"]:
         linked["alternateName"] = list(shop["aliases"])

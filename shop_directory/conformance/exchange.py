@@ -41,7 +41,7 @@ class Finding:
 
 
 class RuleBrokenError(Exception):
-    """The response is not what the rule demands."""
+    """The response breaks the rule."""
 
     def __init__(self, finding: Finding) -> None:
         self.finding = finding
@@ -53,7 +53,7 @@ class TooLongError(RuleBrokenError):
 
 
 class NothingToSeeError(Exception):
-    """The catalogue holds nothing that could break the rule; the text names what is missing."""
+    """The catalogue holds nothing that could break the rule; the text names the missing data."""
 
 
 class NotAskedError(Exception):
@@ -61,7 +61,7 @@ class NotAskedError(Exception):
 
 
 def require(found: T | None, missing: str) -> T:
-    """What a rule needs to see; where it is None, empty or false, NothingToSeeError names what is missing."""
+    """A value that a rule needs; where it is None, empty or false, NothingToSeeError names it."""
     if not found:
         raise NothingToSeeError(missing)
     return found
@@ -246,7 +246,7 @@ class Part:
             raise self.broken(expected)
 
     def broken(self, expected: str) -> RuleBrokenError:
-        """The error for a value that is not what the rule demands."""
+        """The error for a value that breaks the rule."""
         try:
             shown = repr(self.value)
         except RecursionError:

@@ -1,7 +1,7 @@
 """A rule, the options that it needs, and its verdict.
 
 A rule is checked by steps, async functions of a `ServiceUnderTest`. A step returns when the rule holds. It raises
-`RuleBrokenError` with the request, what was expected and what came instead, or `NothingToSeeError` when the catalogue
+`RuleBrokenError` with the request, the expected and the received response, or `NothingToSeeError` when the catalogue
 holds nothing that could break the rule: such a rule never counts as passed. A rule is a function, or steps as data:
 
     @rule("I15", "A category that no public shop carries is not listed.")

@@ -108,7 +108,7 @@ async def _check(service: ServiceUnderTest, rule: Rule, given: frozenset[Need]) 
     verdict = await _verdict(service, rule)
     if verdict.outcome is not Outcome.FAILED or rule.alone:
         return verdict
-    # A generation may have been published between two responses: what is broken is broken again with fresh responses.
+    # A generation may have been published between two responses: a broken rule is broken again with fresh responses.
     try:
         # The rule compares new responses, not those that exploring received some time before.
         service = replace(service.fresh, subjects=await explore(service.fresh))

@@ -11,7 +11,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Metrics:
-    """Counters and timings. No method raises or waits; those of this class discard what is reported."""
+    """Counters and timings. No method raises or waits; those of this class discard reports."""
 
     def answered(self, route: str, outcome: str, *seconds: float) -> None:
         """Calls of one route were answered with one outcome, each in so many seconds from its head to its answer's end.

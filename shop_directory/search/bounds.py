@@ -1,4 +1,4 @@
-"""The bounds of what callers may ask for (M8, M9), and how what they send is read."""
+"""The bounds of requests (M8, M9), and how their values are read."""
 
 import re
 from typing import Final
@@ -35,5 +35,5 @@ def reduce_reference(text: str) -> str | None:
     if not has_dot(trimmed):
         return trimmed if _SHOP_ID.fullmatch(trimmed) else None
     host = reduce_host(trimmed)
-    # A host of one label is no domain, and must not be read as an id: "shop_1." names no shop.
+    # A host of one label is not a domain, and must not be read as an id: "shop_1." names no shop.
     return host if host is not None and "." in host else None

@@ -1,4 +1,4 @@
-"""Which words are left out of a query without a match, to find what is nearest to it (M6)."""
+"""Which words are left out of a query without a match, to find the nearest ones with matches (M6)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple

@@ -53,7 +53,7 @@ class Facet:
 class SearchRequest:
     """One search for up to `limit` hits from an offset on, and with `total` for the exact number of all hits.
 
-    Documents that meet one of the clauses in `buckets` are counted, each in its first bucket only, and are no hits.
+    Documents that meet one of the clauses in `buckets` are counted, each in its first bucket only, and are not hits.
     With `after`, which excludes an offset, only hits behind that position are returned; the total has all of them.
     """
 

@@ -6,7 +6,7 @@ class BackendUnavailable(Exception):  # noqa: N818 - it names the state that cal
 
 
 class GenerationGone(BackendUnavailable):
-    """The requested generation was removed: look up what is live now, and retry once (C2)."""
+    """The requested generation was removed: look up the live one, and retry once (C2)."""
 
 
 class TypeaheadNotOpen(BackendUnavailable):
@@ -26,7 +26,7 @@ class NotReadable(BackendUnavailable):
 
 
 class GenerationDamaged(BackendUnavailable):
-    """A file of the live generation differs from what was written. The text names it, for operators; no last period."""
+    """A file of the live generation has been changed. The text names it, for operators; no last period."""
 
 
 class NothingPublished(NotReadable):

@@ -64,7 +64,7 @@ class Below:
 
 @dataclass(slots=True)
 class _Compound:
-    """A clause of clauses. Its hash is computed once: it is the key of a kept query, and so is each that has it."""
+    """A clause of clauses. Its hash is computed once: it is the key of a cached query, and so is each that has it."""
 
     clauses: tuple["Clause", ...]
     _hash: int | None = field(default=None, init=False, repr=False, compare=False)
@@ -237,10 +237,10 @@ NO_FILTERS: Final = Filters()
 
 @dataclass(slots=True)
 class Word:
-    """A distinct folded word of a reading of a query, with what is evidence of it.
+    """A distinct folded word of a reading of a query, with the evidence of it.
 
     `slugs` are of the categories that it means: `counts` tells whether they count as named in the order. A category
-    word names one next to others, so that it is no part of a name. `countries` are those that it names alone or with
+    word names one next to others, so that it is not part of a name. `countries` are those that it names alone or with
     its neighbours, and `hosts` those of which it is a part: the shops of these domains have it. No name is evidence of
     a nameless word: a label of the public suffix of a host, or `thé`, which folds to a table word. An inner letter is
     single, and not the last word.
@@ -357,7 +357,7 @@ def _each(words: Reading, evidence: Evidence, places: Evidence, begun: Mapping[s
     if all(places.values()):
         only_places = (any_of(places[word.text]) for word in words)
         excluded.append(AllOf((*only_places, NoneOf(tuple(chain.from_iterable(evidence.values()))))))
-    # A longer word that is only a label is no evidence of its beginning.
+    # A longer word that is only a label is not evidence of its beginning.
     excluded += (
         AllOf((any_of(places[longer.text]), NoneOf(either[text])))
         for text, longer in shorter.items()

@@ -54,7 +54,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 def seconds() -> float:
-    """Seconds of a monotonic clock, including the machine's sleep if the system counts that: stamps age meanwhile."""
+    """Seconds of a monotonic clock, including the machine's sleep if the system counts that: stamps age during it."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -95,7 +95,7 @@ class LiveStamp:
     def cached(self) -> Stamp | None:
         """The live stamp if it is available without I/O; else None.
 
-        Once a second one request reads the stamp and waits for it. Requests that arrive meanwhile use the stamp that
+        Once a second one request reads the stamp and waits for it. Requests that arrive in the meantime use the stamp that
         was confirmed before, so that they need not wait.
         """
         confirmed = self.latest

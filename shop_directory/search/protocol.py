@@ -63,7 +63,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An offer with what the checkout tools need; the URL is valid or None.
+    """An offer with the fields that the checkout tools need; the URL is valid or None.
 
     `affiliate` has network, program_id, commission_stated, disclosure and url; None without a programme.
     """
@@ -202,7 +202,7 @@ class Snapshot(Protocol):
     """One generation, as of one stamp.
 
     Every method raises BackendUnavailable when the engine gives no complete answer in time, and GenerationGone when the
-    generation was removed meanwhile.
+    generation was removed in the meantime.
     """
 
     @property

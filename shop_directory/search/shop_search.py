@@ -60,7 +60,7 @@ _Countries = Mapping[str, tuple[str, ...]]
 
 @dataclass(slots=True)  # not frozen: each search creates some
 class PlannedSearch:
-    """A query, or what is left of it, with the words of its readings, and the plan of those that count at first.
+    """A query, or the rest of it, with the words of its readings, and the plan of those that count at first.
 
     `truncated` tells whether the cap on categories dropped some, and `has_wish` whether there is a second reading that
     `plan` has not.
@@ -145,7 +145,7 @@ class SearchPlanner:
         return found
 
     def of_forms(self, forms: FindForms, categories: CategoryTable, filters: Filters) -> PlannedSearch:
-        """The searches for what is left of a query."""
+        """The searches for the rest of a query."""
         return planned(forms, categories, self._cap, filters)
 
 
@@ -215,7 +215,7 @@ class ShopSearch:
         return _Evidence(bool(matched.total), anywhere, passing, page)
 
     async def _kept_page(self, query: FindQuery, kept: PlannedSearch) -> tuple[Page, Plan]:
-        """The page of what is left of a query, and the plan that found it."""
+        """The page of the rest of a query, and the plan that found it."""
         (page,) = await self._engine.search(self._stamp, (_page(kept.plan, query),))
         if page.total or (wish := kept.wish) is None:
             return page, kept.plan
@@ -289,7 +289,7 @@ class ShopSearch:
 
 
 def planned(forms: FindForms, categories: CategoryTable, cap: int, filters: Filters) -> PlannedSearch:
-    """The searches for a query, or for what is left of it."""
+    """The searches for a query, or for the rest of it."""
     texts, countries = forms.forms.texts, _countries(forms)
     wish: tuple[QueryWord, ...] = ()
     resolved = [categories.resolve(forms.words, cap, filters.categories)] if forms.words else []

@@ -1,7 +1,7 @@
 """Reads settings from the environment (SHOP_DIRECTORY_...), secrets also from files, and shows those in effect.
 
-Neither errors nor what is shown holds a secret; errors hold no value at all. `make settings` writes docs/settings.md by
-`shop-directory config --markdown`.
+Neither errors nor displayed settings hold a secret; errors hold no value at all. `make settings` writes
+docs/settings.md by `shop-directory config --markdown`.
 
 A secret setting X may be in the file that X_FILE names instead, as containers provide secrets. The settings of all
 installed sides are found by entry points, so that nothing imports both sides. Unknown variables are reported by name,
@@ -57,7 +57,7 @@ _DEVELOPMENT_VARIABLES: Final = frozenset((f"{PREFIX}DEV_DATA",))
 
 
 class SettingsError(Exception):
-    """A setting is wrong. The text names the variable and says what it must be."""
+    """A setting is wrong. The text names the variable and its valid values."""
 
 
 def _parts(value: object) -> object:
@@ -80,7 +80,7 @@ class _Environment(EnvSettingsSource):
 
 
 class EnvironmentSettings(BaseSettings):
-    """Settings of one side. The title of a field says what it is for; its description continues "it must be"."""
+    """Settings of one side. The title of a field states its purpose; its description continues "it must be"."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -166,7 +166,7 @@ def _messages(kind: type[EnvironmentSettings], error: ValidationError, sources: 
 
 
 def _read_secret(path: Path) -> str:
-    """The text of a secret, without a final newline; ValueError says what is wrong with the file."""
+    """The text of a secret, without a final newline; ValueError names the problem with the file."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_SECRET_BYTES + 1)

@@ -52,7 +52,7 @@ def load_kernel() -> None:
 
 def is_compiled() -> bool:
     """Whether numba's cache has the machine code of these sources for this processor."""
-    # numba has no public way to ask without compiling what is not there.
+    # numba has no public way to ask without compiling missing functions.
     cache = _ENTRY._cache  # noqa: SLF001
     key = cache._index_key(None, _ENTRY.targetctx.codegen())[1:]  # noqa: SLF001
     return any(cached[1:] == key for cached in cache._cache_file._load_index())  # noqa: SLF001

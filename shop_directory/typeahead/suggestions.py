@@ -1,4 +1,4 @@
-"""What is asked while typing, and what is suggested (M9, M10)."""
+"""Requests for suggestions while typing, and their results (M9, M10)."""
 
 from dataclasses import dataclass, field
 

@@ -120,10 +120,10 @@ class CategoryTable:
         several = [(start, end) for start, end in runs(words, CATEGORY_RUN) if end - start > 1]
         for start, end in sorted(several, key=lambda bounds: bounds[0] - bounds[1]):
             is_table = all(tables[start:end])
-            # `can i` is no Italian dog.
+            # `can i` does not mean Italian dogs.
             if found.keys().isdisjoint(range(start, end)) and (not is_table or all(tables)):
                 meaning = self._levels.of_run(texts[start:end], typed[start:end])
-                # The other words have these categories as well, or better ones: `coffee shop` is no `coffeeshop`.
+                # The other words have these categories as well, or better ones: `coffee shop` is not `coffeeshop`.
                 if (
                     meaning.level > Level.OTHER_LANGUAGE
                     and not is_table

@@ -200,7 +200,7 @@ class CategoryLevels:
 
     @staticmethod
     def _compounds(text: str) -> Iterator[tuple[str, bool]]:
-        """The word, of which the ending is an inner part, and what is left of it before a word for a shop."""
+        """The word, of which the ending is an inner part, and the rest of it before a word for a shop."""
         yield text, True
         if not text.endswith(SHOP_ENDINGS):
             return

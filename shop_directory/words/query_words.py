@@ -1,4 +1,4 @@
-"""The words of a query of find_shop, each with what was typed for it; hosts stand for themselves (M3, M6).
+"""The words of a query of find_shop, each with its typed form; hosts stand for themselves (M3, M6).
 
 A query has two readings: as typed, and as a wish, without its table words.
 """
@@ -111,7 +111,7 @@ def find_forms(text: str) -> FindForms:
     forms = query_forms(text)
     tokens = tuple(text.split())
     if len(tokens) == len(forms.words) == 1 and forms.texts == forms.words:
-        # The most frequent case: one word, which is no host.
+        # The most frequent case: one word, which is not a host.
         word = QueryWord(forms.words[0], tokens[0], 0, is_table=is_table_word(tokens[0]))
         return FindForms(forms, (word,), tokens, several=False)
     if text.isascii() and "".join(tokens).isalnum():

@@ -302,7 +302,7 @@ class _Beginnings:
             self._added.setdefault(text, []).extend((kind, position) for position in sorted(set(positions)))
 
     def complete(self) -> None:
-        """Sort what was added."""
+        """Sort the added names."""
         self._texts = sorted(self._added)
         self._entries = [tuple(self._added[text]) for text in self._texts]
         self._heads = {text[:size] for text in self._texts for size in (*range(1, _HEAD + 1), _LONG_HEAD)}

@@ -1,7 +1,7 @@
 """Reads the cells of a sheet as values of a catalogue's fields; nothing is guessed that a cell does not state.
 
-A reader returns what the record's model takes, and raises UnreadableError for a text that may mean several things, such
-as `1,234` or `05/06/2026`.
+A reader returns a value that the record's model takes, and raises UnreadableError for a text that may mean several
+things, such as `1,234` or `05/06/2026`.
 """
 
 import re
@@ -32,7 +32,7 @@ _NO_LETTER_OR_DIGIT: Final = re.compile(r"[\W_]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Scripts of CJK, which are written without spaces, begin here.
 _CJK: Final = "\u2e80"
-# Words of columns and cells, in lower case with _ for other characters than letters and digits, by what they mean.
+# Words of columns and cells, in lower case with _ for other characters than letters and digits, by meaning.
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     meaning: frozenset(" ".join(by_language.values()).split())
     for meaning, by_language in tomllib.loads(
@@ -52,10 +52,10 @@ _USUAL: Final = {
     **{0xFF01 + at: 0x21 + at for at in range(94)}, **dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF)),
     ord("￥"): "¥", ord("￡"): "£", ord("￦"): "₩", 0x3000: " ",
 }  # fmt: skip
-# CLDR's codes of territories that are no countries, by what a catalogue calls them.
+# CLDR's codes of territories that are not countries, by the catalogue's names.
 _GROUPS: Final = {"001": WORLDWIDE, "EU": "EU"}
 _MAX_PLACES: Final = 200
-# What joins the countries of a list, where it is no part of a country's name.
+# Words that join the countries of a list, where they are not part of a country's name.
 _JOINED: Final = re.compile(r" (?:and|und|sowie|plus|et|y|e|en|i|och|ve) ", re.IGNORECASE)
 # The language of a country, such as de-AT.
 _LOCALE: Final = re.compile(r"[a-z]{2,3}[-_]([a-z]{2})", re.IGNORECASE)

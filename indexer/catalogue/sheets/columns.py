@@ -14,7 +14,7 @@ from indexer.records.problems import MAX_SHOWN, CatalogueError
 class Field(NamedTuple):
     """A field of a kind.
 
-    `absent` is what a record has without such a column, blank where it must have one. `names` are names of columns, in
+    `absent` is a record's value without such a column, blank where it must have one. `names` are names of columns, in
     lower case with _ for other characters than letters and digits; the first name that a column has wins, before those
     in other languages (`words.toml`). `read` is given the text of a cell, and with it what READ_WITH says. Without a
     field that `limits` where or when a record counts, or which record replaces another one, the record would say more

@@ -1,4 +1,4 @@
-"""Reads a sheet once before its records: what stops the import, and what the rows together say of each of them."""
+"""Reads a sheet once before its records: finds reasons to stop the import, and facts that only all rows show."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ _NAMES: Final = {"workbook": "a workbook", "json": "JSON"}
 
 
 class SheetFile(Protocol):
-    """The rows of a file. Reading raises CatalogueError where the file can't be read as what it seems to be."""
+    """The rows of a file. Reading raises CatalogueError where the file can't be read in its apparent format."""
 
     @property
     def path(self) -> Path:

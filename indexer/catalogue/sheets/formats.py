@@ -1,4 +1,4 @@
-"""Finds what a file is by its first bytes, never by its name."""
+"""Detects a file's format from its first bytes, never from its name."""
 
 import re
 from pathlib import Path

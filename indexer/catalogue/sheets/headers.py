@@ -19,7 +19,7 @@ _LISTED: Final = 6
 _BEFORE: Final = frozenset({"hdr"})
 _BEHIND: Final = frozenset({"trl", "tlr", "trailer", "ftr"})
 _HOST: Final = re.compile(r"(?:https?://|www\.)\S+|[^\s/@.]+(?:\.[^\s/@.]+)*\.[^\W\d]{2,}(?:/\S*)?", re.IGNORECASE)
-# Words at the end of a name such as tags.url that are no top-level domain.
+# Words at the end of a name such as tags.url that are not top-level domains.
 _NO_HOST: Final = re.compile(r"[\w.]+\.(?:url|uri|href|domain|homepage|hostname)", re.IGNORECASE)
 _VALUES: Final = (
     _HOST,

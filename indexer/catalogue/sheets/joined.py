@@ -46,7 +46,7 @@ class Repeated:
 def joined(kind: str, first: Record, second: Record) -> Record | None:
     """The record of which two rows have different entries of its lists; None if the rows are not such.
 
-    Everything else is equal. But for shops, whose lists state what is known of them, both rows have entries: without
+    Everything else is equal. But for shops, whose lists state known facts, both rows have entries: without
     any, a row would say of a list that it does not limit the record.
     """
     lists = [name for name in _LISTS.get(kind, ()) if getattr(first, name) != getattr(second, name)]

@@ -255,7 +255,7 @@ class SheetRecords:
             and (text := _text_of(name, row[position]))
             and (name in _AS_THEY_ARE or not cells.is_blank(text))
         }
-        # A shop that was hidden stays so: what is said of rows without a visibility is said in _set_defaults.
+        # A shop that was hidden stays so: _set_defaults treats rows without a visibility.
         constants = {name: text for name, text in self.stated.constants.items() if name != "visibility"}
         stated = {**constants, **stated}
         for name, text in list(stated.items()):
@@ -417,7 +417,7 @@ class SheetRecords:
                 yield _Fault(name, f"has another currency than its row ({of_row})", (stated[name],))
 
     def _set_defaults(self, fields: dict[str, Any], stated: Mapping[str, str], row: Sequence[str]) -> Iterator[_Fault]:
-        """Add what a row need not state."""
+        """Add the values that a row may omit."""
         if self._kind == "coupons":
             fields.setdefault("verification_status", "unverified")
         if "id" not in stated and "id" in self._model.model_fields and (made := self._made_id(fields)):
@@ -442,12 +442,12 @@ class SheetRecords:
         return id_within(fields["shop_id"], within) if within and "shop_id" in fields else None
 
     def _refused(self, error: RefusedRecordError, row: Sequence[str]) -> list[_Fault]:
-        # Where ids are made, what they are made from is the fault, without the id that it lacks.
+        # Where ids are made, the fault is in the fields they are made from, without the id that it lacks.
         faults = [fault for fault in error.faults if fault[0] != "id" or "id" in self.columns.positions]
         return [self._fault(name, reason, row) for name, reason in faults or error.faults]
 
     def _fault(self, name: str | None, reason: str, row: Sequence[str]) -> _Fault:
-        """What is wrong with a field of a row, with what a sheet may hold instead."""
+        """The problem with a field of a row, and the values that a sheet may hold instead."""
         fault = _Fault(name, reason)
         position = self.columns.positions.get(fault.of)
         text = "" if position is None or position >= len(row) else row[position].strip()
@@ -554,14 +554,14 @@ def _preference(shop: ShopRecord) -> tuple[bool, float, str]:
 
 
 def id_of(domain: str) -> str:
-    """A shop's id from its domain, the same for every form of the domain; empty where the text is no domain."""
+    """A shop's id from its domain, the same for every form of the domain; empty where the text is not a domain."""
     host = reduce_host(domain) or ""
     made = _NO_ID.sub("_", host)
     return made if len(made) <= _MAX_ID else _shortened(made, host)
 
 
 def id_within(shop_id: str, text: str) -> str:
-    """The id of what a shop has once: a code, or an offer of a title."""
+    """The id of a record that is unique within a shop: a code, or an offer's title."""
     whole = f"{shop_id}-{text}"
     made = _NO_ID.sub("_", whole)
     return made if len(made) <= _MAX_ID and _NO_ID.sub("_", text) == text else _shortened(made, whole)

@@ -107,7 +107,7 @@ def read_mapping(path: Path, kind: str, options: Stated, header: Sequence[str]) 
 
 
 def save_mapping(path: Path, columns: Columns, stated: Stated, values: Mapping[str, str]) -> None:
-    """Write what a sheet was imported by as the table of its kind; those of other kinds stay. CatalogueError if not."""
+    """Write the mapping of an import as the table of its kind; tables of other kinds stay. CatalogueError if not."""
     tables = _tables(path) if path.exists() else {}
     left_out = [columns.header[at] for at in sorted(columns.settled - set(columns.positions.values()))]
     table: dict[str, Any] = {

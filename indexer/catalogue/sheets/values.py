@@ -76,7 +76,7 @@ class Column(Values):
         return bool(WORDS["hidden"] & values) and 2 * known >= self.rows.total() + self.others
 
     def unknown(self, stated: Mapping[str, str]) -> Sequence[str]:
-        """The values that are no visibility and have none stated."""
+        """The values that are not a visibility and have none stated."""
         return [value for value in self.rows if value not in VISIBILITIES and value not in stated]
 
     def status_as_text(self, kind: str, read_from: str | None = None) -> str:
@@ -98,7 +98,7 @@ class Column(Values):
         )
 
     def unknown_as_text(self, unknown: Sequence[str]) -> str:
-        """What is wrong with values that are no visibility, and what to type."""
+        """The problem with values that are not a visibility, and what to type."""
         return (
             f"the column {self.name!r} has values that are no visibility ({self._listed(unknown)}): say what they mean,"
             f" such as `{self._options(unknown)}`, or leave these rows out by --skip-invalid"

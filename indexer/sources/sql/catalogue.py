@@ -209,7 +209,7 @@ class TablePasses:
         known = position is not None and position.by == version.by
         self.position = position if position is not None and known else TablePosition(by=version.by)
         self._after: tuple[Any, ...] | None = None
-        # By key: the number of the version, and what the record says of it.
+        # By key: the number of the version, and the record's version.
         self._delivered: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def begin(self, connection: Connection) -> None:
@@ -379,7 +379,7 @@ class SqlCatalogue:
             return int(connection.scalar(self._tables[kind].count()) or 0)
 
     def fingerprint(self) -> None:
-        """None: only reading a whole database shows what it holds."""
+        """None: only reading a whole database shows its size."""
 
     def written(self) -> None:
         """None: it is read as of the beginning of its transaction."""

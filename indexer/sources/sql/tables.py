@@ -111,7 +111,7 @@ _FILE: Final = TypeAdapter(dict[str, TableMapping])
 
 
 def load_mapping(path: Path) -> Mapping[str, TableMapping]:
-    """The types that a mapping file names; exactly these are read. CatalogueError names what is wrong in the file."""
+    """The types that a mapping file names; exactly these are read. CatalogueError names the problem in the file."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)

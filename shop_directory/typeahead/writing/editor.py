@@ -86,7 +86,7 @@ class TypeaheadEditor:
         """Write the changes for readers of the next stamp, or all files again if one of them can't be read.
 
         Returns the name of the manifest that the stamp must name; the previous one if nothing changed. Raises OSError
-        if a file can't be written, and what the store raises.
+        if a file can't be written, and the store's errors.
         """
         try:
             return self._commit()

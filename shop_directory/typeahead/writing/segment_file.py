@@ -72,7 +72,7 @@ class Spill:
         self._bytes += data.nbytes
 
     def items(self) -> Items:
-        """The array so far, memory-mapped: the system can take back what it occupies."""
+        """The array so far, memory-mapped: the system can reclaim its memory."""
         self._file.flush()
         return np.memmap(self._file, self._dtype, "r") if self._bytes else np.zeros(0, self._dtype)
 

@@ -1,7 +1,7 @@
 """The process that reads a workbook or a JSON list: `python -m` this module with BYTES of memory, FILE, perhaps SHEET.
 
 It writes one JSON document a line: `[line, cells]` of each row that is not blank, `true` behind those of hidden ones,
-and an object last, which is a report of the sheet or the `error` that ended the reading. Its memory and what it writes
+and an object last, which is a report of the sheet or the `error` that ended the reading. Its memory and its output
 are limited, so that no file takes those of the machine.
 """
 
@@ -67,7 +67,7 @@ def _chosen(path: Path, sheets: tuple[Sheet, ...], wanted: str | None) -> str:
 
 
 def _extract(path: Path, wanted: str | None) -> Mapping[str, Any]:
-    """Write the rows of a sheet, and return what is said of it."""
+    """Write the rows of a sheet, and return its report."""
     book = _opened(path)
     name = _chosen(path, book.sheets, wanted)
     hidden = list[list[int]]()

@@ -151,7 +151,7 @@ def _count(attributes: Mapping[str, str], name: str) -> int:
 
 
 def _value(cell: Mapping[str, str], text: str) -> str:
-    """The text of a cell: of a number its value, unless what is shown says more."""
+    """The text of a cell: a number's value, unless the displayed text says more."""
     match cell.get("value-type", ""):
         case "float" if text.isdigit() and text.startswith("0"):
             return text

@@ -1,4 +1,4 @@
-"""What the readers of workbooks have in common: sheets, their rows, and what is said of them."""
+"""Types shared by the readers of workbooks: sheets, rows and reports."""
 
 import re
 from collections.abc import Iterator

@@ -76,7 +76,7 @@ class Xlsx:
 
 
 def _targets(archive: Archive, member: str) -> Mapping[str, list[tuple[str, str]]]:
-    """The ids and members that a member refers to, by what they are."""
+    """The ids and members that a member refers to, by type."""
     folder, name = posixpath.split(member)
     relations = posixpath.join(folder, "_rels", f"{name}.rels")
     found = dict[str, list[tuple[str, str]]]()
