@@ -3,8 +3,10 @@
 `python -m tests.stages STAGE... ARGS` passes ARGS to pytest in each stage:
 
 * `fast`, which is `make test`: every rule but two, the units and golden files, and one real part of each kind.
-* `parallel`, which is `make test-all`: all tests that can share the machine; `rest` is what of them is not in `fast`.
-* `serial`, which is `make test-long`: one after the other what needs the machine alone.
+* `parallel`, which is `make test-all`: all tests but those of `serial`.
+* `serial`, which is `make test-long`: one after the other, the tests that kill, load and restart servers.
+* `rest` and `alone`, of which with `fast` no test runs twice: those of both that can share the machine, two at a time,
+  and those that can't.
 * `containers`, which is `make test-containers` where an engine can be started; else it says why not.
 
 With several stages, a closing line gives the result of all of them.
@@ -23,8 +25,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 _TESTS: Final = Path(__file__).parent
-# What these assert depends on how busy the machine is, or they make it busy, or kill and restart servers and clusters.
-_ALONE: Final = tuple(_TESTS / name for name in ("processes", "rules/indistinguishable/test_timing.py"))
+# What these assert depends on how busy the machine is, or they make it busy.
+_ALONE: Final = tuple(_TESTS / name for name in ("processes/load", "rules/indistinguishable/test_timing.py"))
+_SERIAL: Final = (_TESTS / "processes", *_ALONE)
 _FAST: Final = tuple(_TESTS / name for name in ("golden", "rules", "unit"))
 # Judges from outside, which take long; what is generated is asked in other tests as well.
 _NOT_FAST: Final = (_TESTS / "rules" / "judges",)
@@ -41,7 +44,9 @@ _ALSO_FAST: Final = tuple(
 )
 # The share of the rounds of generated tests.
 _FAST_ROUNDS: Final = "0.25"
-_STAGES: Final = ("fast", "rest", "parallel", "serial")
+_STAGES: Final = ("fast", "rest", "alone", "parallel", "serial")
+# One test after the other.
+_ONE_BY_ONE: Final = ("alone", "serial")
 # These tests have a program that gives them an engine.
 _CONTAINERS: Final = "containers"
 _LEFT_OUT: Final = (
@@ -62,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Read no test of another stage, which takes ten seconds."""
-    folders = {"fast": (*_FAST, *_ALSO_FAST), "serial": _ALONE}.get(config.getoption("--stage"))
+    folders = {"fast": (*_FAST, *_ALSO_FAST), "serial": _SERIAL, "alone": _ALONE}.get(config.getoption("--stage"))
     if folders is None:
         return None
     read = any(path.is_relative_to(collection_path) or collection_path.is_relative_to(path) for path in folders)
@@ -79,8 +84,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _stages_of(item: pytest.Item) -> tuple[str, ...]:
-    if _is_in(item.path, _ALONE):
-        return ("serial",)
+    if _is_in(item.path, _SERIAL):
+        return ("serial", "alone" if _is_in(item.path, _ALONE) else "rest")
     marks = {mark.name for mark in item.iter_markers()}
     return ("parallel", "fast" if is_fast(item.path, marks) else "rest")
 
@@ -89,7 +94,7 @@ def is_fast(path: Path, marks: Collection[str]) -> bool:
     """Whether a test is in the fast stage, by its file and the names of its marks."""
     if path in _ALSO_FAST:
         return "fast" in marks
-    return _is_in(path, _FAST) and not _is_in(path, (*_ALONE, *_NOT_FAST)) and "slow" not in marks
+    return _is_in(path, _FAST) and not _is_in(path, (*_SERIAL, *_NOT_FAST)) and "slow" not in marks
 
 
 def _is_in(path: Path, folders: Sequence[Path]) -> bool:
@@ -126,13 +131,13 @@ def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
     # Two workers fill two cores: a third one starts another OpenSearch node, saves no time, and lets leases run out.
     workers = str(max(2, os.cpu_count() or 2))
     # In the order of the folders: the many short files of the last one leave no worker idle, as a long one would.
-    spread = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"] if stage != "serial" else []
+    spread = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"] if stage not in _ONE_BY_ONE else []
     command = [sys.executable, "-m", "pytest", "--stage", stage, *spread, *options, *arguments]
     # Compiled files are kept, whatever this machine is set to: hundreds of processes import the same packages.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     if stage == "fast":
         environment.setdefault("TEST_ROUNDS", _FAST_ROUNDS)
-    if stage == "serial" or not _is_roomy():
+    if stage in _ONE_BY_ONE or not _is_roomy():
         return subprocess.run(command, env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(dir=_MEMORY, ignore_cleanup_errors=True) as folder:
         # Servers that do not run as root have folders of their own in it.

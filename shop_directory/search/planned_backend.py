@@ -95,8 +95,8 @@ class LiveStamp:
     def cached(self) -> Stamp | None:
         """The live stamp if it is available without I/O; else None.
 
-        Once a second one request reads the stamp and waits for it. Requests that arrive in the meantime use the stamp that
-        was confirmed before, so that they need not wait.
+        Once a second one request reads the stamp and waits for it. Requests that arrive in the meantime use the stamp
+        that was confirmed before, so that they need not wait.
         """
         confirmed = self.latest
         if confirmed is None:

@@ -1,7 +1,7 @@
 """The MCP endpoint in both protocol eras, by raw messages: the same tools and results as over REST, and errors.
 
-The client of the SDK would correct, retry or refuse messages that a rule has to judge, so they are built here. Responses
-are JSON or an SSE stream.
+The client of the SDK would correct, retry or refuse messages that a rule has to judge, so they are built here.
+Responses are JSON or an SSE stream.
 """
 
 from collections.abc import Mapping
