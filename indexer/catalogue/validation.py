@@ -21,7 +21,8 @@ from index_mappings.usable_codes import MAX_TERMS, code_terms
 from indexer.jobs.reading import NOTED, ReadCounts, Reading, build_notes, disputed_categories, read_catalogue
 from indexer.progress import Advance, stage
 from indexer.projection import project_coupon
-from indexer.records.problems import CatalogueError, Problem, ProblemLog, RefusedRecordError, shown
+from indexer.records.faults import RefusedRecordError
+from indexer.records.problems import CatalogueError, Problem, ProblemLog, shown
 from indexer.records.related import (
     RELATED_RECORDS,
     CategoryNamesRecord,

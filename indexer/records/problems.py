@@ -6,10 +6,10 @@ Only the commands that check an operator's own files, before anything is indexed
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from indexer.records.hiding import Hiding
+from indexer.records.faults import RefusedRecordError
+from indexer.records.hiding import Hiding
 
 LISTED: Final = 100
 # The characters of a value that are shown (V1).
@@ -48,23 +48,6 @@ class Problem:
         return text if self.value is None else f"{text}: {self.value}"
 
 
-# A field's path, None for the record as a whole, and the problem.
-FieldFault = tuple[str | None, str]
-
-
-class RefusedRecordError(Exception):
-    """A line or a row that is not a valid record, or not a change that can be applied."""
-
-    def __init__(self, *faults: FieldFault) -> None:
-        super().__init__(f"{len(faults)} faults")
-        self.faults = faults
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """The faults as texts."""
-        return tuple(f"{field} {reason}" if field else reason for field, reason in self.faults)
-
-
 class CatalogueError(Exception):
     """The catalogue cannot be read as it is; the message says what to do."""
 
@@ -92,7 +75,7 @@ class ProblemLog:
     records: int = 0
     report: Callable[[Problem], None] | None = None
     shows_values: bool = False
-    hiding: list["Hiding"] = field(default_factory=list)
+    hiding: list[Hiding] = field(default_factory=list)
 
     def add(self, *problems: Problem) -> None:
         """Add the problems of one record."""
@@ -104,7 +87,7 @@ class ProblemLog:
             if self.report is not None:
                 self.report(problem)
 
-    def add_hiding(self, hiding: "Hiding | None") -> None:
+    def add_hiding(self, hiding: Hiding | None) -> None:
         """Add the hiding that a bad record of a shop implies, if any."""
         if hiding is not None:
             self.hiding.append(hiding)

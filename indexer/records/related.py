@@ -29,7 +29,7 @@ from index_mappings.category_forms import ENGLISH, Named
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE
 from index_mappings.tiers import newest_first_key
 from index_mappings.values import ALLOWED_CODE, CODE_PATTERN, microseconds, normal_code
-from indexer.records.problems import FieldFault
+from indexer.records.faults import FieldFault
 from indexer.records.shop import (
     BY_LANGUAGE,
     ONE,

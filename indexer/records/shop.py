@@ -15,7 +15,7 @@ from index_mappings.documents import WORLDWIDE
 from index_mappings.hosts import reduce_host
 from index_mappings.text import is_blank
 from index_mappings.values import microseconds
-from indexer.records.problems import FieldFault, RefusedRecordError
+from indexer.records.faults import FieldFault, RefusedRecordError
 from indexer.records.urls import safe_url
 
 # A host whose last label is a number is parsed as an IP address.

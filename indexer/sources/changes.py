@@ -23,8 +23,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from index_mappings.generations import MissingChanges
 from index_mappings.values import microseconds, wire_timestamp
+from indexer.records.faults import FieldFault, RefusedRecordError
 from indexer.records.hiding import hiding_of_change
-from indexer.records.problems import CatalogueError, FieldFault, RefusedRecordError
+from indexer.records.problems import CatalogueError
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import (
     MAX_VERSION,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
-from indexer.records.problems import RefusedRecordError
+from indexer.records.faults import RefusedRecordError
 
 MAX_LINE: Final = 1024 * 1024
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"

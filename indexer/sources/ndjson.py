@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from indexer.progress import Advance
+from indexer.records.faults import RefusedRecordError
 from indexer.records.hiding import hiding_of
-from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
+from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import validated
 from indexer.sources.changes import ChangeFile

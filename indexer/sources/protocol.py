@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 from index_mappings.generations import MissingChanges
 from indexer.progress import Advance
+from indexer.records.faults import RefusedRecordError
 from indexer.records.hiding import HIDES, Hiding
-from indexer.records.problems import Problem, ProblemLog, RefusedRecordError
+from indexer.records.problems import Problem, ProblemLog
 from indexer.records.shop import ORDER_FIELDS, Order, Record, ShopRecord, is_public
 
 # A valid record of its type, after its line or the number of its row.

@@ -6,7 +6,7 @@ from typing import Final
 from index_mappings.hosts import has_dot, reduce_host
 from indexer.catalogue.sheets.columns import Columns
 from indexer.records.entities import decoded
-from indexer.records.problems import RefusedRecordError
+from indexer.records.faults import RefusedRecordError
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, validated
 
 # The lists of a record that its rows have parts of.

@@ -37,8 +37,9 @@ from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.catalogue.sheets.values import VISIBILITIES, Faults
 from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.entities import decoded, ends_in_entity
+from indexer.records.faults import RefusedRecordError
 from indexer.records.hiding import hiding_of
-from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError, numbered
+from indexer.records.problems import CatalogueError, ProblemLog, numbered
 from indexer.records.related import RECORDS
 from indexer.records.shop import NO_ORDER, Record, ShopRecord, is_public, validated
 from indexer.sources.ndjson import NdjsonCatalogue

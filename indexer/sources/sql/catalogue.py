@@ -22,8 +22,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.pool import NullPool, QueuePool
 
 from indexer.progress import Advance
+from indexer.records.faults import RefusedRecordError
 from indexer.records.hiding import hiding_of
-from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
+from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sources.protocol import (
     Change,
     ChangeBatch,

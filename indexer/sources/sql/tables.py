@@ -47,7 +47,8 @@ from sqlalchemy.dialects.postgresql import DOMAIN
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from index_mappings.values import microseconds
-from indexer.records.problems import CatalogueError, FieldFault, RefusedRecordError
+from indexer.records.faults import FieldFault, RefusedRecordError
+from indexer.records.problems import CatalogueError
 from indexer.records.related import KEYS, RECORDS
 from indexer.records.shop import Record, StrictModel, validated
 from indexer.sources.lines import MAX_LINE

@@ -16,7 +16,8 @@ from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, STARTER, 
 from indexer.catalogue.schema import CHANGE, KINDS, catalogue_schema, record_schema
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
-from indexer.records.problems import CatalogueError, RefusedRecordError
+from indexer.records.faults import RefusedRecordError
+from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.changes import StatedChange, read_change

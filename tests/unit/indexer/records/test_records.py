@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
-from indexer.records.problems import RefusedRecordError
+from indexer.records.faults import RefusedRecordError
 from indexer.records.related import RECORDS, CouponRecord
 from indexer.records.shop import (
     NO_ORDER,

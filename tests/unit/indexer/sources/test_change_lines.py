@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.records.problems import RefusedRecordError
+from indexer.records.faults import RefusedRecordError
 from indexer.records.related import RECORDS
 from indexer.records.shop import UPDATED_AT, VERSION, Order
 from indexer.sources.changes import gather, read_change

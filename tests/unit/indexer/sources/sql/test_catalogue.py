@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from indexer.records.problems import CatalogueError, ProblemLog, RefusedRecordError
+from indexer.records.faults import RefusedRecordError
+from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.sql.catalogue import SqlCatalogue, open_engine, transaction
