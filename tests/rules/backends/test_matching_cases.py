@@ -26,6 +26,8 @@ _SECTIONS: Final[dict[str, Any]] = tomllib.loads(
 # Queries of find_shop with their whole answers, by catalogue; the file says what its tables may hold.
 WISHES: Final = _SECTIONS.pop("wishes")
 _TYPING: Final = _SECTIONS.pop("typing")
+_NAMES: Final = _SECTIONS.pop("names")
+_TYPED: Final[dict[str, list[str]]] = _NAMES["typed"]
 _PLAIN: Final[dict[str, Any]] = {"total": 1, "ignored": (), "did_you_mean": [], "word_counts": None}
 _EMPTY: Final[dict[str, Any]] = {"shops": [], **_PLAIN, "total": 0}
 _ROWS: Final[dict[str, tuple[list[dict[str, Any]], dict[str, Any]]]] = {
@@ -56,42 +58,6 @@ _ROWS: Final[dict[str, tuple[list[dict[str, Any]], dict[str, Any]]]] = {
     "qqxx": ([shop("Zalando")], {**_EMPTY, "ignored": ("qqxx",)}),
     "qqyx": ([shop("Qqxy")], {**_EMPTY, "ignored": ("qqyx",), "did_you_mean": ["Qqxy"]}),
 }
-# Each name with what else the rules promise to understand as the whole of it: without punctuation and joined, with
-# "and" for & and +, apostrophes of any kind or none, umlauts spelt out, in Latin letters, and by the main label.
-_TYPED: Final[dict[str, tuple[str, ...]]] = {
-    "A1": (),
-    "O2": (),
-    "EE": (),
-    "e&": ("e", "e and", "eand"),
-    "ゲオ": ("geo", "ゲオ"),
-    "쿠팡": ("kupang",),
-    "Marks & Spencer": ("marks spencer", "marks and spencer", "marks+spencer", "marksspencer", "Marks&Spencer"),
-    "A&O": ("a o", "ao", "a and o", "a+o"),
-    "Stewart's Shops": ("stewarts shops", "stewart´s shops", "Stewart’s Shops", "stewartsshops"),
-    "Tambo+": ("tambo", "tambo and"),
-    "K+K": ("k k", "kk", "k&k", "k and k"),
-    "C!ty'super": ("c ty super", "c!tysuper", "ctysuper", "c!ty´super"),
-    "!Xtend-Life": ("xtend life", "xtendlife", "xtend-life"),
-    "AM:PM": ("am pm", "ampm", "am/pm"),
-    "V.I.M.": ("v i m", "vim", "v.i.m"),
-    "niko and ...": ("niko and", "nikoand", "niko and…", "niko and..."),
-    "Шар@": ("шар", "ШАР", "shar"),
-    "Jumbo [AR]": ("jumbo ar", "jumboar", "Jumbo (AR)"),
-    "Youla / Юла": ("youla юла", "youlaюла", "Youla - Юла"),
-    "1083": (),
-    "36,6": ("36 6", "366", "36.6"),
-    "10-11": ("10 11", "1011", "10/11"),
-    "CDON.com": ("cdon com", "cdon", "www.cdon.com", "https://cdon.com/"),
-    "ÖoB": ("öob.se", "xn--ob-eka.se", "oob", "oeob", "O\u0308ob"),
-    "401 Games": ("401games", "store.401games.ca", "HTTPS://store.401games.ca/cart"),
-    "PulseUniform - Nursing Uniforms, Medical Scrubs": ("pulseuniform nursing uniforms medical scrubs",),
-}
-_DOMAINS: Final = {"CDON.com": "cdon.com", "ÖoB": "öob.se", "401 Games": "store.401games.ca"}
-# What begins like some of the names, far more popular: an exact name comes first all the same.
-_CROWD: Final = (
-    "A1 Print", "O2O Market", "Eel", "Energy", "Marks & Spencer Food", "Tambour", "Vimto", "Jumbo Area", "10-1178",
-    "CDON Fashion", "Sharp", "1083 Goods", "Kkday", "Aoki", "Geometry", "Nikon Andes", "3665", "Oobleck", "Ampm Café",
-)  # fmt: skip
 
 
 def _lines(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -165,7 +131,7 @@ async def test_each_row_is_answered_as_the_table_says(directory: Directory, quer
 
 
 async def _world(directory: Directory, *crowd: str) -> Snapshot:
-    known = [shop(name, _DOMAINS.get(name), id=f"shop_{number}") for number, name in enumerate(_TYPED)]
+    known = [shop(name, _NAMES["domains"].get(name), id=f"shop_{number}") for number, name in enumerate(_TYPED)]
     return await directory([*known, *(shop(name, popularity=9) for name in crowd)])
 
 
@@ -181,7 +147,7 @@ def _without_punctuation(name: str) -> str:
 
 @pytest.mark.rule("X1", "X2", "M4", "M9")
 async def test_a_name_typed_exactly_in_lower_case_or_without_punctuation_is_first(directory: Directory) -> None:
-    world = await _world(directory, *_CROWD)
+    world = await _world(directory, *_NAMES["crowd"])
     for name in _TYPED:
         for typed in (name, name.lower(), name.upper(), f"  {name} ", _without_punctuation(name)):
             assert await _first(world, typed) == (name, name), typed
@@ -189,7 +155,7 @@ async def test_a_name_typed_exactly_in_lower_case_or_without_punctuation_is_firs
 
 @pytest.mark.rule("X1", "X2", "X3", "M4", "M9")
 async def test_a_name_is_first_by_each_other_way_to_type_it(directory: Directory) -> None:
-    world = await _world(directory, *_CROWD)
+    world = await _world(directory, *_NAMES["crowd"])
     for name, ways in _TYPED.items():
         for typed in ways:
             assert await _first(world, typed) == (name, name), typed

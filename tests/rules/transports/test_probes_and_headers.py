@@ -167,10 +167,10 @@ def test_a_call_without_a_readable_index_is_not_ready_on_every_transport(
 
 def _failed_calls(folder: Path, failure: Exception | None) -> list[Reply]:
     """What a service whose engine fails answers over REST: nothing of the failure, and the same over MCP."""
-    settings = Settings(request_timeout=10.0 if failure else 0.2, token_file=folder / "tokens.sqlite")
+    # Without a failure each call takes all of its time, of which a busy machine needs some to look at the token.
+    settings = Settings(request_timeout=10.0 if failure else 1.0, token_file=folder / "tokens.sqlite")
     token = {"x_api_token": issue(settings.token_file).text}
-    # Without a failure each call takes all of its time.
-    tools = REGISTRY if failure else REGISTRY[:2]
+    tools = REGISTRY if failure else REGISTRY[:1]
     with served(create_app(settings, search=FailingBackend(failure))) as base:
         replies = [get(base, "/suggest?q=books"), get(base, "/suggest?q=books", if_none_match="*")]
         for tool in tools:

@@ -3,6 +3,7 @@
 import json
 import shlex
 import tomllib
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -166,61 +167,12 @@ def test_a_row_that_states_nothing_is_bad(stocked: Catalogue) -> None:
     assert [one["shop_id"] for one in stocked.records("shipping", text, "--skip-invalid")] == ["lamp"]
 
 
-# By kind: headers of each language with the fields that they are of.
-HEADERS: Final = {
-    "shipping": {
-        "shop_id destinations delivery_time free_shipping_threshold excluded checked_at source": (
-            "Händler|Lieferländer|Lieferzeit|Versandkostenfrei ab|Ausgeschlossen|Geprüft am|Quelle",
-            "Boutique|Pays de livraison|Délai de livraison|Livraison gratuite dès|Pays exclus|Vérifié le|Source",
-            "Tienda|Países de envío|Plazo de entrega|Envío gratis desde|Países excluidos|Verificado el|Fuente",
-            "Negozio|Paesi di spedizione|Tempi di consegna|Spedizione gratuita da|Esclusi|Verificato il|Fonte",
-            "Winkel|Verzendlanden|Levertijd|Gratis verzending vanaf|Uitgesloten|Gecontroleerd op|Bron",
-            "Sklep|Kraje dostawy|Czas dostawy|Darmowa dostawa od|Wykluczone kraje|Sprawdzono|Źródło",
-            "Loja|Países de entrega|Prazo de entrega|Portes grátis desde|Países excluídos|Verificado em|Fonte",
-            "Mağaza|Teslimat ülkeleri|Teslimat süresi|Ücretsiz kargo limiti|Hariç|Kontrol tarihi|Kaynak",
-            "Butik|Leveransländer|Leveranstid|Fri frakt från|Undantag|Kontrollerad|Källa",
-            "Shop|Ships to|Delivery time|Free delivery from|Excluded countries|Checked|Source",
-        )
-    },
-    "policies": {
-        "shop_id returns payment_methods buyer_protection source checked_at": (
-            "Händler|Rückgabe|Zahlungsarten|Käuferschutz|Quelle|Geprüft am",
-            "Boutique|Retours|Moyens de paiement|Protection acheteur|Source|Vérifié le",
-            "Tienda|Devoluciones|Métodos de pago|Protección al comprador|Fuente|Verificado el",
-            "Negozio|Resi|Metodi di pagamento|Protezione acquirenti|Fonte|Verificato il",
-            "Winkel|Retourneren|Betaalmethoden|Kopersbescherming|Bron|Gecontroleerd op",
-            "Sklep|Zwroty|Metody płatności|Ochrona kupujących|Źródło|Sprawdzono",
-            "Loja|Devoluções|Métodos de pagamento|Proteção ao comprador|Fonte|Verificado em",
-            "Mağaza|İadeler|Ödeme yöntemleri|Alıcı koruması|Kaynak|Kontrol tarihi",
-            "Butik|Returer|Betalsätt|Köparskydd|Källa|Kontrollerad",
-            "Shop|Returns|Payment methods|Buyer protection|Source|Checked",
-        )
-    },
-    "offers": {
-        "shop_id title price currency availability": (
-            "Händler|Produktname|Preis|Währung|Verfügbarkeit",
-            "Boutique|Nom du produit|Prix|Devise|Disponibilité",
-            "Tienda|Producto|Precio|Moneda|Disponibilidad",
-            "Negozio|Prodotto|Prezzo|Valuta|Disponibilità",
-            "Winkel|Productnaam|Prijs|Valuta|Beschikbaarheid",
-            "Sklep|Nazwa produktu|Cena|Waluta|Dostępność",
-            "Loja|Produto|Preço|Moeda|Disponibilidade",
-            "Mağaza|Ürün adı|Fiyat|Para birimi|Stok durumu",
-            "Butik|Produktnamn|Pris|Valuta|Tillgänglighet",
-            "Shop|Product name|Price|Currency|Availability",
-        )
-    },
-}
+HEADERS: Final = tomllib.loads(Path(__file__).with_name("headers.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
     ("kind", "fields", "header"),
-    [
-        (kind, fields, header)
-        for kind, by_fields in HEADERS.items()
-        for fields, headers in by_fields.items()
-        for header in headers
-    ],
+    [(kind, found["fields"], header) for kind, found in HEADERS.items() for header in found["headers"]],
 )
 def test_the_columns_of_every_kind_are_recognised_in_ten_languages(kind: str, fields: str, header: str) -> None:
     assert columns_of(header.split("|"), (), kind).positions == {name: at for at, name in enumerate(fields.split())}

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from indexer.__main__ import index
 from indexer.sinks.embedded.sink import EmbeddedSink
-from tests.support.catalogues import write_catalogue_directory
+from tests.support.catalogues import shop, write_catalogue_directory
 
 UNSET: Final = dict.fromkeys(
     f"SHOP_DIRECTORY_{name}"
@@ -18,6 +18,8 @@ UNSET: Final = dict.fromkeys(
         "MOST_SHRINK",
     )
 )  # fmt: skip
+
+LAMP, BOOK, VASE = (shop(name, id=name.lower()) for name in ("Lamp", "Book", "Vase"))
 
 
 class Operator:

@@ -19,7 +19,7 @@ from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.protocol import GenerationRole
 from indexer.state.state import States
 from tests.support.catalogues import coupon, shop
-from tests.unit.indexer.commands.index_operator import Operator
+from tests.unit.indexer.commands.index_operator import BOOK, LAMP, Operator
 
 NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 
@@ -143,7 +143,7 @@ def test_files_that_a_killed_build_left_with_the_states_are_removed_after_a_day(
     assert [path.name for path in index.states.directory.glob("reread-*")] == ["reread-young"]
 
 
-LAMP, BOOK, COAT = (shop(name, id=name.lower()) for name in ("Lamp", "Book", "Coat"))
+COAT: Final = shop("Coat", id="coat")
 # As `make run` builds; a change of these tests may lose one of two shops.
 USUAL: Final = ("--if-changed", "--allow-shrink")
 
