@@ -57,17 +57,14 @@ class HeadedFile:
 
     @property
     def path(self) -> Path:
-        """As of SheetFile."""
         return self._file.path
 
     @property
     def format(self) -> Mapping[str, str]:
-        """As of SheetFile."""
         return self._file.format
 
     @property
     def notes(self) -> Sequence[str]:
-        """As of SheetFile."""
         notes = [*self._file.notes]
         if self._has_records:
             notes.append(
@@ -81,7 +78,6 @@ class HeadedFile:
         return notes
 
     def rows(self) -> Iterator[NumberedCells]:
-        """As of SheetFile."""
         rows = self._listed()
         if self._no_header:
             header: NumberedCells | None = (0, [str(number) for number in range(1, self._width + 1)])

@@ -35,7 +35,6 @@ class Xls:
         return Sheet(name, is_hidden=visibility != 0)
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
-        """As of Book."""
         book, found = self._book, self._book.sheet_by_name(sheet)
         for column, one in found.colinfo_map.items():
             if one.hidden or not one.width:
