@@ -1,8 +1,6 @@
 """Acceptance queries: the operator's queries that a new generation must answer before it is published (G1).
 
-This is the one module that imports both sides: the indexer's forms of records and errors, and the service's search with
-the bounds that callers have (M8, M9). The indexer finds it by its entry point, as nothing of the indexer may import the
-service.
+It asks the engines as the service does, with the bounds that callers have (M8, M9).
 
 Wrong lines and failed queries are reported by file, line and field, never by a value: an operator may expect a shop
 that has become secret since (V1). A query passes only with a complete answer. A failing engine is retried for a while,

@@ -11,37 +11,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shop_directory.settings.commands import DataDirOption, EngineOption, ExitCode, end_command, problems_as_json
+from shop_directory.settings.commands import (
+    DataDirOption,
+    EngineOption,
+    ExitCode,
+    end_command,
+    json_option,
+    setting_option,
+)
 
 if TYPE_CHECKING:
     from service.settings.service import Settings
 
 
-HostOption = Annotated[
-    str | None,
-    typer.Option(show_default="127.0.0.1", help=r"Address to listen on. \[env: SHOP_DIRECTORY_HOST]"),
-]
-PortOption = Annotated[
-    int | None, typer.Option(show_default="8080", help=r"Port; 0 takes a free one. \[env: SHOP_DIRECTORY_PORT]")
-]
+HostOption = Annotated[str | None, setting_option("HOST", "127.0.0.1", "Address to listen on.")]
+PortOption = Annotated[int | None, setting_option("PORT", "8080", "Port; 0 takes a free one.")]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        show_default="1",
-        help=r"Processes that serve; more than one needs Redis. \[env: SHOP_DIRECTORY_WORKERS]",
-    ),
+    int | None, setting_option("WORKERS", "1", "Processes that serve; more than one needs Redis.")
 ]
 PrintConfigOption = Annotated[
     bool, typer.Option("--print-config", help="Print the settings in effect, with secrets hidden, and end.")
 ]
 AddressAsJsonOption = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        callback=problems_as_json,
-        is_eager=True,
-        help="Print the address, or with --print-config the settings, as one JSON document; no hints.",
-    ),
+    bool, json_option("Print the address, or with --print-config the settings, as one JSON document; no hints.")
 ]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from indexer.commands.parts import LenientOption, counted, exit_on_failure, option_of
-from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded, problems_as_json
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, json_option, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,9 +44,7 @@ def schema_command(
         ),
     ] = None,
     *,
-    as_json: Annotated[
-        bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print it on one line.")
-    ] = False,
+    as_json: Annotated[bool, json_option("Print it on one line.")] = False,
 ) -> None:
     """Print the JSON Schema of one kind of record, or of all of them.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from shop_directory.settings.commands import WHERE, ExitCode, end_command, loaded
+from shop_directory.settings.commands import WHERE, ExitCode, end_command, loaded, setting_option
 
 if TYPE_CHECKING:
     from indexer.records.problems import ProblemLog
@@ -31,10 +31,11 @@ indexed: Final = partial(option_of, "What is indexed")
 
 StateDirOption = Annotated[
     Path | None,
-    typer.Option(
+    setting_option(
+        "STATE_DIR",
+        "alongside the embedded index",
+        "The private directory of the indexer's state.",
         "--state-dir",
-        show_default="alongside the embedded index",
-        help=r"The private directory of the indexer's state. \[env: SHOP_DIRECTORY_STATE_DIR]",
         rich_help_panel=WHERE,
     ),
 ]

@@ -196,7 +196,7 @@ def long_named(state: State) -> list[tuple[int, int]]:
     A name is found from each of its words on, so each word costs the characters from it to the end.
     """
     found = []
-    for line, shop in state.public.long_shops(_LONG_RECORD):
+    for line, shop in state.public.shops_by_line(_LONG_RECORD):
         names = (shop.name, *shop.aliases)
         size = sum(len(name) - at for name in names for at in (0, *(gap.end() for gap in _WORD_ENDS.finditer(name))))
         if size > _LONG_NAMED:

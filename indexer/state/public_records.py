@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import compress, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from index_mappings.category_forms import Named
 from indexer.records.related import (
@@ -26,7 +26,9 @@ from indexer.records.related import (
     ShippingRecord,
     TrustRecord,
 )
-from indexer.records.shop import ShopRecord
+from indexer.records.shop import Record, ShopRecord
+
+OwnedT = TypeVar("OwnedT", bound=Record)
 
 # Rank order is popularity descending, then id, which also decides between claims on a domain.
 # The rows are read in the order of the file and sorted: with an index they would be read in a random order.
@@ -63,7 +65,7 @@ FROM winners JOIN shops USING (id) ORDER BY winners.rank
 """
 _COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
 _COUNT_HIDDEN: Final = "SELECT COUNT(*) FROM shops WHERE presence = 0 AND NOT shown"
-_LONG_SHOPS: Final = """
+_BY_LINE: Final = """
 SELECT shops.line, record FROM winners JOIN shops USING (id) WHERE length(record) > ? ORDER BY shops.line
 """
 # By type; of the types whose owner is a shop, those of public shops.
@@ -73,7 +75,7 @@ SELECT type, COUNT(*) FROM {schema}.belongings AS one WHERE presence = 0 AND (
     OR owner IN (SELECT now.id FROM main.winners AS now JOIN former_state.winners AS was USING (id)))
 GROUP BY type ORDER BY MIN(rowid)
 """
-_OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key"
+_OWNED: Final = "SELECT record FROM belongings WHERE type = ? AND owner = ? ORDER BY rank, key LIMIT ?"
 _PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner WHERE type = ?"
 _OF_PUBLIC: Final = "FROM belongings JOIN winners ON winners.id = owner JOIN shops ON shops.id = owner WHERE type = ?"
 _REDIRECTS: Final = """
@@ -150,22 +152,15 @@ class PublicRecords:
         for record, *has in self._db.execute(_WITH_RELATED):
             yield ShopRecord.model_validate_json(record), tuple(compress(SHOWN_IN_SHOPS, has))
 
-    def shops_by_line(self) -> Iterator[tuple[int, ShopRecord]]:
-        """The public shops with their lines in the catalogue, in the order of the lines."""
-        for line, record in self._db.execute(
-            "SELECT shops.line, record FROM winners JOIN shops USING (id) ORDER BY shops.line"
-        ):
+    def shops_by_line(self, longer_than: int = 0) -> Iterator[tuple[int, ShopRecord]]:
+        """The public shops whose records have more characters than this, each after its line, by line."""
+        for line, record in self._db.execute(_BY_LINE, (longer_than,)):
             yield line, ShopRecord.model_validate_json(record)
 
     def domain_holder(self, domain: str) -> str | None:
         """The id of the public shop that has a domain."""
         row = self._db.execute("SELECT id FROM winners WHERE domain = ?", (domain,)).fetchone()
         return None if row is None else str(row[0])
-
-    def long_shops(self, least: int) -> Iterator[tuple[int, ShopRecord]]:
-        """The public shops whose records have more characters than this, each after its line, by line."""
-        for line, record in self._db.execute(_LONG_SHOPS, (least,)):
-            yield line, ShopRecord.model_validate_json(record)
 
     def lost_records(self, former: Path) -> dict[str, tuple[int, int]]:
         """How many records a former state has of each type that has fewer now, and how many there are now.
@@ -259,20 +254,17 @@ class PublicRecords:
 
     def newest_offers(self, shop_id: str, limit: int) -> tuple[tuple[OfferRecord, ...], int]:
         """A shop's newest offers, and the number of all its offers."""
-        rows = self._db.execute(f"{_OWNED} LIMIT ?", ("offers", shop_id, limit)).fetchall()
+        offers = self._owned(OfferRecord, "offers", shop_id, limit)
         query = "SELECT COUNT(*) FROM belongings WHERE type = 'offers' AND owner = ?"
-        (count,) = self._db.execute(query, (shop_id,)).fetchone() if len(rows) == limit else (len(rows),)
-        return tuple(OfferRecord.model_validate_json(record) for (record,) in rows), count
+        return offers, self._number(query, shop_id) if len(offers) == limit else len(offers)
 
     def coupons_of(self, shop_id: str) -> tuple[CouponRecord, ...]:
         """A shop's coupons."""
-        rows = self._db.execute(_OWNED, ("coupons", shop_id))
-        return tuple(CouponRecord.model_validate_json(record) for (record,) in rows)
+        return self._owned(CouponRecord, "coupons", shop_id)
 
     def shipping(self, shop_id: str) -> ShippingRecord | None:
         """A shop's shipping statement."""
-        row = self._db.execute(_OWNED, ("shipping", shop_id)).fetchone()
-        return ShippingRecord.model_validate_json(row[0]) if row else None
+        return next(iter(self._owned(ShippingRecord, "shipping", shop_id)), None)
 
     def redirects(self, domain: str) -> tuple[RedirectRecord, ...]:
         """The redirects that lead from or to a public shop's domain, from or to another public shop (A12)."""
@@ -296,8 +288,11 @@ class PublicRecords:
 
     def program(self, shop_id: str) -> AffiliateProgramRecord | None:
         """A shop's programme; if it has several, that of the first network by name."""
-        row = self._db.execute(_OWNED, ("affiliate_programs", shop_id)).fetchone()
-        return AffiliateProgramRecord.model_validate_json(row[0]) if row else None
+        return next(iter(self._owned(AffiliateProgramRecord, "affiliate_programs", shop_id, 1)), None)
+
+    def _owned(self, model: type[OwnedT], kind: str, shop_id: str, limit: int = -1) -> tuple[OwnedT, ...]:
+        rows = self._db.execute(_OWNED, (kind, shop_id, limit))
+        return tuple(model.model_validate_json(record) for (record,) in rows)
 
 
 def _facts(rows: Iterable[tuple[str, str, str | None, str | None]]) -> Iterator[ShopFacts]:

@@ -294,6 +294,10 @@ class States:
         Raises StateError if it belongs to another location, or can't be used.
         """
         self.directory = directory
+        # The files of refused documents and changes, of the records that the last build kept from earlier changes, and
+        # of the marks of `index hide`.
+        self.dead_letters, self.kept_listing = directory / _DEAD_LETTERS, directory / _KEPT
+        self.marks = directory / MARKS_FILE
         try:
             known = directory / _LOCATION_FILE
             if make:
@@ -307,21 +311,6 @@ class States:
             raise StateError(f"the state directory {directory} cannot be used: {error.strerror}") from error
         if owner != location:
             raise StateError(f"the state directory {directory} belongs to {owner}: name another one for {location}")
-
-    @property
-    def dead_letters(self) -> Path:
-        """The file of refused documents and changes."""
-        return self.directory / _DEAD_LETTERS
-
-    @property
-    def kept_listing(self) -> Path:
-        """The file that names the records which the last build kept from earlier changes."""
-        return self.directory / _KEPT
-
-    @property
-    def marks(self) -> Path:
-        """As of `State`."""
-        return self.directory / MARKS_FILE
 
     def path(self, generation: str) -> Path:
         """A generation's state file."""

@@ -15,7 +15,7 @@ import typer
 
 from service.reports.opening import QueueKind, open_queue
 from service.reports.protocol import Recheck, Report, ReportQueue, ReportsUnavailable, Waiting, time_to_text
-from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded, problems_as_json
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, json_option, loaded, setting_option
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _MISSING: Final = "-"
@@ -28,12 +28,12 @@ def _valid_worker(worker: str) -> str:
     return worker
 
 
-JsonLinesOption = Annotated[
-    bool,
-    typer.Option(
-        "--json", callback=problems_as_json, is_eager=True, help="Print each as one JSON object, a line each."
-    ),
-]
+JsonLinesOption = Annotated[bool, json_option("Print each as one JSON object, a line each.")]
+KindOption = Annotated[QueueKind | None, setting_option("REPORTS", "embedded", "A file of this machine, or Redis.")]
+PathOption = Annotated[Path | None, setting_option("REPORTS_FILE", "var/reports.sqlite", "The file, if embedded.")]
+# A password in an option would show in the list of processes; the environment or a file is better.
+UrlOption = Annotated[str | None, setting_option("REDIS_URL", "redis://127.0.0.1:6379/0", "The URL of Redis, if used.")]
+PrefixOption = Annotated[str | None, setting_option("REDIS_PREFIX", "shopdir", "The prefix of all keys in Redis.")]
 WorkerOption = Annotated[
     str, typer.Option(callback=_valid_worker, help="The worker's name: unique, and the same in every call.")
 ]
@@ -50,30 +50,10 @@ rechecks = typer.Typer(
 @rechecks.callback()
 def _rechecks(
     context: typer.Context,
-    kind: Annotated[
-        QueueKind | None,
-        typer.Option(show_default="embedded", help=r"A file of this machine, or Redis. \[env: SHOP_DIRECTORY_REPORTS]"),
-    ] = None,
-    path: Annotated[
-        Path | None,
-        typer.Option(
-            show_default="var/reports.sqlite", help=r"The file, if embedded. \[env: SHOP_DIRECTORY_REPORTS_FILE]"
-        ),
-    ] = None,
-    # A password in an option would show in the list of processes; the environment or a file is better.
-    url: Annotated[
-        str | None,
-        typer.Option(
-            show_default="redis://127.0.0.1:6379/0",
-            help=r"The URL of Redis, if used. \[env: SHOP_DIRECTORY_REDIS_URL]",
-        ),
-    ] = None,
-    prefix: Annotated[
-        str | None,
-        typer.Option(
-            show_default="shopdir", help=r"The prefix of all keys in Redis. \[env: SHOP_DIRECTORY_REDIS_PREFIX]"
-        ),
-    ] = None,
+    kind: KindOption = None,
+    path: PathOption = None,
+    url: UrlOption = None,
+    prefix: PrefixOption = None,
 ) -> None:
     """Work on the queue of re-checks that reports have filled.
 

@@ -14,7 +14,7 @@ import typer
 from service.auth.opening import TokenStoreKind, open_tokens
 from service.auth.protocol import Token, TokenStore, TokensUnavailable
 from service.auth.secrets import hash_of, new_token_id, new_token_text
-from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded, setting_option
 
 if TYPE_CHECKING:
     from service.settings.stores import StoreSettings
@@ -49,34 +49,24 @@ def _complete_ids(context: typer.Context, incomplete: str) -> list[tuple[str, st
     return [(each.id, each.name) for each in issued if each.id.startswith(incomplete)]
 
 
+StoreOption = Annotated[TokenStoreKind | None, setting_option("TOKEN_STORE", "sqlite", "Where tokens are stored.")]
+PathOption = Annotated[Path | None, setting_option("TOKEN_FILE", "var/tokens.sqlite", "The file of the SQLite store.")]
+# A password in an option would show in the list of processes; the environment or a file is better.
+UrlOption = Annotated[
+    str | None, setting_option("REDIS_URL", "redis://127.0.0.1:6379/0", "The URL of the Redis store.")
+]
+PrefixOption = Annotated[str | None, setting_option("REDIS_PREFIX", "shopdir", "The prefix of its keys.")]
+
 token = typer.Typer(help="Issue, list and revoke API tokens.", no_args_is_help=True)
 
 
 @token.callback()
 def _token(
     context: typer.Context,
-    store: Annotated[
-        TokenStoreKind | None,
-        typer.Option(show_default="sqlite", help=r"Where tokens are stored. \[env: SHOP_DIRECTORY_TOKEN_STORE]"),
-    ] = None,
-    path: Annotated[
-        Path | None,
-        typer.Option(
-            show_default="var/tokens.sqlite", help=r"The file of the SQLite store. \[env: SHOP_DIRECTORY_TOKEN_FILE]"
-        ),
-    ] = None,
-    # A password in an option would show in the list of processes; the environment or a file is better.
-    redis_url: Annotated[
-        str | None,
-        typer.Option(
-            show_default="redis://127.0.0.1:6379/0",
-            help=r"The URL of the Redis store. \[env: SHOP_DIRECTORY_REDIS_URL]",
-        ),
-    ] = None,
-    prefix: Annotated[
-        str | None,
-        typer.Option(show_default="shopdir", help=r"The prefix of its keys. \[env: SHOP_DIRECTORY_REDIS_PREFIX]"),
-    ] = None,
+    store: StoreOption = None,
+    path: PathOption = None,
+    redis_url: UrlOption = None,
+    prefix: PrefixOption = None,
 ) -> None:
     """Issue, list and revoke API tokens. The service sees every change within 2 seconds.
 

@@ -13,7 +13,7 @@ from service.errors import ServiceError
 from service.tools.registry import REGISTRY
 from service.tools.resolve_conflict import RESOLVE_CONFLICT, SIMILAR, Kind
 from service.tools.shop_view import ShopView
-from service.tools.tool import COMMON, CREDENTIALS, TokenRule, Tool, own_errors, request_schema, response_schema
+from service.tools.tool import COMMON, CREDENTIALS, TokenRule, Tool, request_schema, response_schema
 
 JsonSchema = dict[str, Any]
 
@@ -128,9 +128,9 @@ def _tool(tool: Tool[Any]) -> Iterator[str]:
     for given, model in zip(("", " to shop_domains"), tool.responses, strict=False):
         yield f"The answer{given}:"
         yield _table(("field", "type", "what it is"), _fields(response_schema(model), set(tool.response.model_fields)))
-    if own := own_errors(tool):
+    if tool.errors:
         yield "Errors besides those of every tool:"
-        yield _error_table(own)
+        yield _error_table(tool.errors)
     yield _curl(tool)
     if tool is RESOLVE_CONFLICT:
         yield from _audit()

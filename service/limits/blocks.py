@@ -126,7 +126,6 @@ class BlockLimiter:
         return block.take(now) or decision
 
     async def close(self) -> None:
-        """Close the shared count; unused units become available again after a window."""
         self._blocks.clear()
         await self._shared.close()
 

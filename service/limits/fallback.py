@@ -43,7 +43,6 @@ class FallbackLimiter:
         self._reports = CircuitBreaker("limiter", (LimiterUnavailable,), metrics, clock)
 
     def take(self, key: str, quota: Quota) -> Decision | None:
-        """Take one unit without waiting, from the limiter that decides now; None when only `hit` can decide."""
         if not self.degraded:
             return self._shared.take(key, quota)
         if quota.bucket is Bucket.REPORTS or self._clock() >= self._retry_at:
@@ -54,7 +53,6 @@ class FallbackLimiter:
         return decision
 
     async def hit(self, key: str, quota: Quota, cost: int = 1) -> Decision:
-        """Take units from a key's quota if they are available; LimiterUnavailable is raised for reports only."""
         if quota.bucket is Bucket.REPORTS:
             return await self._report_hit(key, quota, cost)
         if not self.degraded:
@@ -73,7 +71,6 @@ class FallbackLimiter:
         return decision
 
     async def close(self) -> None:
-        """Cancel pending calls of the shared limiter and close both limiters."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:

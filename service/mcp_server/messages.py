@@ -132,11 +132,6 @@ def called_tool(message: dict[str, Any]) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def refused_call(error: ServiceError, message_id: MessageId = None) -> RpcError:
-    """A refusal before the tool runs: the problem object is the error's data (E2)."""
-    return RpcError(REFUSED_CALL, error.detail, message_id, error.problem())
-
-
 def failed_method(error: ServiceError) -> RpcError:
     """The error of a method other than tools/call: the problem object is its data."""
     code = INVALID_PARAMS if error.status < _FIRST_FAULT else INTERNAL_ERROR
@@ -201,9 +196,9 @@ CallFactory = Callable[[Context], McpCall]
 
 
 def refusal(error: ServiceError) -> RpcError:
-    """A refusal before the work; its code becomes the request's outcome."""
+    """A refusal before the work, with the problem object as data (E2); its code becomes the request's outcome."""
     set_outcome(error.code)
-    return refused_call(error)
+    return RpcError(REFUSED_CALL, error.detail, data=error.problem())
 
 
 def set_outcome(outcome: str) -> None:

@@ -186,7 +186,6 @@ class SqliteReports:
         )
 
     async def export(self) -> AsyncIterator[Report]:
-        """All reports ever stored, in the order of appending, read page by page."""
         page = await self._page(0)
         while page:
             for _, *texts in page:
@@ -200,7 +199,6 @@ class SqliteReports:
             db.execute(f"PRAGMA user_version = {_VERSION}")
 
     async def close(self) -> None:
-        """Close the file after pending calls."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown(wait=False)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, Literal
 
 from pydantic import Field
@@ -45,55 +47,44 @@ _DRAINING: Final = "service: this process is being stopped. Send requests to ano
 _UNAVAILABLE: Final = "search: the search engine does not answer."
 
 
-class _ReportReadiness:
-    """Checks the limiter and the queue, both of which a report needs."""
+class _CachedCheck:
+    """A check whose result, the reason of a failure or None, counts for a second."""
 
-    def __init__(self, limiter: Limiter, queue: ReportStore) -> None:
-        self._limiter = limiter
-        self._queue = queue
+    def __init__(self, check: Callable[[], Awaitable[str | None]]) -> None:
+        self._check = check
         self._failure: str | None = None
         self._valid_until = float("-inf")
         self._lock = asyncio.Lock()
 
     async def failure(self) -> str | None:
-        """The reason why no report can be taken, without secrets, as of at most a second ago; None when one can."""
         async with self._lock:
             if time.monotonic() >= self._valid_until:
                 self._failure = await self._check()
                 self._valid_until = time.monotonic() + _CACHE_SECONDS
             return self._failure
 
-    async def _check(self) -> str | None:
-        try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                await self._limiter.hit(READINESS_KEY, READINESS_QUOTA)
-                await self._queue.check()
-        except ReportsUnavailable as error:
-            return error.reason
-        except LimiterUnavailable:
-            return _NOT_COUNTED
-        except TimeoutError:
-            return Reason.NO_ANSWER
-        return _NOT_COUNTED if self._limiter.degraded else None
+
+async def _no_reports(limiter: Limiter, queue: ReportStore) -> str | None:
+    """Why no report can be taken, which needs the limiter and the queue, without secrets; None if one can."""
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            await limiter.hit(READINESS_KEY, READINESS_QUOTA)
+            await queue.check()
+    except ReportsUnavailable as error:
+        return error.reason
+    except LimiterUnavailable:
+        return _NOT_COUNTED
+    except TimeoutError:
+        return Reason.NO_ANSWER
+    return _NOT_COUNTED if limiter.degraded else None
 
 
-class _ChangesReadiness:
-    """Checks whether the indexer has read all changes, which it reports with the live generation."""
-
-    def __init__(self, search: SearchBackend, queue: ReportStore) -> None:
-        self._probe = HealthProbe(search, queue, _TIMEOUT_SECONDS)
-        self._failure: str | None = None
-        self._valid_until = float("-inf")
-
-    async def failure(self) -> str | None:
-        """What is missing, as of at most a second ago; None if nothing is known to be."""
-        if time.monotonic() >= self._valid_until:
-            found = await self._probe.generations()
-            operations = None if isinstance(found, Unavailable) else found.operations
-            missing = None if operations is None else operations.missing
-            self._failure = None if missing is None else f"{str(missing).capitalize()}."
-            self._valid_until = time.monotonic() + _CACHE_SECONDS
-        return self._failure
+async def _missing_changes(probe: HealthProbe) -> str | None:
+    """The changes that the indexer reports as missing with the live generation; None if none are known to be."""
+    found = await probe.generations()
+    operations = None if isinstance(found, Unavailable) else found.operations
+    missing = None if operations is None else operations.missing
+    return None if missing is None else f"{str(missing).capitalize()}."
 
 
 class Health(ToolResponse):
@@ -135,7 +126,8 @@ def ready_endpoint(
     The service is degraded while no report can be taken (O1), and while changes are missing. A process that is being
     stopped is not ready.
     """
-    reports, changes = _ReportReadiness(limiter, queue), _ChangesReadiness(search, queue)
+    reports = _CachedCheck(partial(_no_reports, limiter, queue))
+    changes = _CachedCheck(partial(_missing_changes, HealthProbe(search, queue, _TIMEOUT_SECONDS)))
 
     async def answer(_: Request) -> Answer:
         if draining.is_set():

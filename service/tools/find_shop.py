@@ -342,6 +342,7 @@ FIND_SHOP = Tool(
     response=FindShopResponse,
     token=TokenRule.OPTIONAL,
     run=run,
+    errors=(PageTooDeepError, UnknownCategoryError),
     examples=(
         Example("By a part of the name", {"query": "kiefernhaus"}),
         Example("Browse a category in one country", {"query": "", "category": "garden", "country": "DE", "limit": 2}),

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from index_mappings.countries import Verdict, ships_to
 from service.errors import ShopNotFoundError
-from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
+from service.tools.get_shops import extra_reads, look_up_each, response_of_each, wire_of_each
 from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import Money, ShopKey
 from service.tools.tool import BEYOND_SEVERAL, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse, is_none
@@ -55,20 +55,6 @@ class ShippingStatement(ToolResponse):
     )
 
 
-class ShopShipping(ToolResponse):
-    """An entry of the request with the statement of its shop."""
-
-    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    shipping: ShippingStatement | None = Field(description="The answer for this shop; null if the shop is unknown.")
-
-
-class ShippingOfShopsResponse(ToolResponse):
-    """An entry for each one of the request."""
-
-    shops: tuple[ShopShipping, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
-    found: int = Field(description="Number of entries whose shipping is not null.")
-
-
 async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ToolAnswer:
     """Look the statement up, or those of several shops in one request to the engine."""
     if request.shop_domains is None:
@@ -80,8 +66,7 @@ async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ToolAn
 
 async def facts_of(request: ShopRequest, context: ToolContext) -> Facts:
     """What is known of the shop of a request; raises ShopNotFoundError."""
-    lookup = request.lookup
-    (facts,) = (None,) if lookup is None else await context.search.facts((lookup,))
+    (facts,) = await look_up_each((request.reference or "",), context.search.facts)
     if facts is None:
         raise ShopNotFoundError(request.reference)
     return facts
@@ -116,6 +101,7 @@ GET_SHIPPING_POLICY = Tool(
     response=ShippingStatement,
     token=TokenRule.OPTIONAL,
     run=run,
+    errors=(ShopNotFoundError,),
     examples=(
         Example("Whether it ships to Austria", {"shop_domain": "kiefernhaus.internal", "country": "AT"}),
         Example("The statement alone", {"shop_domain": "bottega-dellaquilone.internal"}),
@@ -127,5 +113,5 @@ GET_SHIPPING_POLICY = Tool(
     ),
     extra_cost=extra_reads,
     note=BEYOND_SEVERAL,
-    several=ShippingOfShopsResponse,
+    several=response_of_each("shops", "shipping", ShippingStatement, "the statement of its shop"),
 )

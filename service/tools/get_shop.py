@@ -4,10 +4,12 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from index_mappings.documents import Shop
 from service.errors import ShopNotFoundError
 from service.tools.request import OffersOffset, ShopRequest
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext
+from shop_directory.search.bounds import reduce_reference
 
 OFFERS: Final = 100
 
@@ -20,12 +22,20 @@ class GetShopRequest(ShopRequest):
     )
 
 
+async def public_shop(
+    reference: str | None, context: ToolContext, *, offers: int = 0, offers_offset: int = 0, field: str | None = None
+) -> Shop:
+    """The public shop of a reference, with some of its offers; raises ShopNotFoundError, which may name the field."""
+    lookup = reduce_reference(reference or "")
+    shop = None if lookup is None else await context.search.shop(lookup, offers, offers_offset)
+    if shop is None:
+        raise ShopNotFoundError(reference, field)
+    return shop
+
+
 async def run(request: GetShopRequest, context: ToolContext) -> dict[str, Any]:
     """Look the shop up."""
-    lookup = request.lookup
-    shop = None if lookup is None else await context.search.shop(lookup, OFFERS, request.offers_offset)
-    if shop is None:
-        raise ShopNotFoundError(request.reference)
+    shop = await public_shop(request.reference, context, offers=OFFERS, offers_offset=request.offers_offset)
     return shop_wire(shop, most_aliases=None)
 
 
@@ -41,6 +51,7 @@ GET_SHOP = Tool(
     response=ShopView,
     token=TokenRule.OPTIONAL,
     run=run,
+    errors=(ShopNotFoundError,),
     examples=(
         Example("By domain", {"shop_domain": "kiefernhaus.internal"}),
         Example("By a pasted link", {"shop_domain": "https://www.tsuki.internal/new?page=2"}),

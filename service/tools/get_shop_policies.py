@@ -10,8 +10,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from index_mappings.countries import WORLDWIDE
+from service.errors import ShopNotFoundError
 from service.tools.get_shipping_policy import ShippingStatement, facts_of, shipping_statement
-from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
+from service.tools.get_shops import extra_reads, look_up_each, response_of_each, wire_of_each
 from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import ShopKey
 from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse
@@ -77,22 +78,6 @@ class GetShopPoliciesResponse(ToolResponse):
     shipping: ShippingStatement = Field(description="The answer of get_shipping_policy.")
 
 
-class ShopPolicies(ToolResponse):
-    """An entry of the request with the statements of its shop."""
-
-    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    policies: GetShopPoliciesResponse | None = Field(
-        description="The answer for this shop; null if the shop is unknown."
-    )
-
-
-class PoliciesOfShopsResponse(ToolResponse):
-    """An entry for each one of the request."""
-
-    shops: tuple[ShopPolicies, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
-    found: int = Field(description="Number of entries whose policies are not null.")
-
-
 async def run(request: GetShopPoliciesRequest, context: ToolContext) -> ToolAnswer:
     """Look all statements up at once, those of several shops in one request to the engine."""
     if request.shop_domains is None:
@@ -131,6 +116,7 @@ GET_SHOP_POLICIES = Tool(
     response=GetShopPoliciesResponse,
     token=TokenRule.OPTIONAL,
     run=run,
+    errors=(ShopNotFoundError,),
     examples=(
         Example("For a buyer in Austria", {"shop_domain": "kiefernhaus.internal", "country": "AT"}),
         Example("Without a country", {"shop_domain": "lumen-larch.internal"}),
@@ -142,5 +128,5 @@ GET_SHOP_POLICIES = Tool(
     ),
     extra_cost=extra_reads,
     note=f"{BEYOND_THE_INTERFACE} A call with shop_domains counts as one read for each ten entries or a part of them.",
-    several=PoliciesOfShopsResponse,
+    several=response_of_each("shops", "policies", GetShopPoliciesResponse, "the statements of its shop"),
 )

@@ -6,7 +6,7 @@ It is beyond the interface: a caller with links to many shops would otherwise ne
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from service.tools.request import NoShopRequest, ReferenceList, SeveralShopsRequest
 from service.tools.shop_view import ShopView, shop_wire
@@ -16,6 +16,7 @@ from shop_directory.search.bounds import reduce_reference
 T = TypeVar("T")
 
 _REFERENCES_A_READ: Final = 10
+_ANSWER: Final = "The answer for this shop; null if the shop is unknown."
 
 
 class GetShopsRequest(NoShopRequest):
@@ -27,18 +28,19 @@ class GetShopsRequest(NoShopRequest):
     )
 
 
-class ShopEntry(ToolResponse):
-    """An entry of the request with its shop."""
-
-    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    shop: ShopView | None = Field(description="The shop as in find_shop; null if the directory does not have it.")
-
-
-class GetShopsResponse(ToolResponse):
-    """An entry for each one of the request."""
-
-    results: tuple[ShopEntry, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
-    found: int = Field(description="Number of entries whose shop is not null.")
+def response_of_each(
+    key: str, name: str, view: type[ToolResponse], what: str, *, view_is: str = _ANSWER
+) -> type[ToolResponse]:
+    """The model of `wire_of_each`, whose entries have `what` of their shop."""
+    sent = Field(description="The entry of shop_domains, as sent.")
+    fields: dict[str, Any] = {"shop_domain": (str, sent), name: (view | None, Field(description=view_is))}
+    doc = f"An entry of the request with {what}."
+    entry = create_model("Entry", __base__=ToolResponse, __doc__=doc, **fields)
+    entries = Field(description="One entry per entry of shop_domains, in the same order.")
+    verb = "are" if name.endswith("s") else "is"
+    found = Field(description=f"Number of entries whose {name} {verb} not null.")
+    answer: dict[str, Any] = {key: (tuple[entry, ...], entries), "found": (int, found)}
+    return create_model("Entries", __base__=ToolResponse, **answer)
 
 
 def extra_reads(request: GetShopsRequest | SeveralShopsRequest) -> int:
@@ -80,7 +82,13 @@ GET_SHOPS = Tool(
         "not a verdict. get_shop has all aliases and offers. Each ten entries begun count as one read."
     ),
     request=GetShopsRequest,
-    response=GetShopsResponse,
+    response=response_of_each(
+        "results",
+        "shop",
+        ShopView,
+        "its shop",
+        view_is="The shop as in find_shop; null if the directory does not have it.",
+    ),
     token=TokenRule.OPTIONAL,
     run=run,
     examples=(

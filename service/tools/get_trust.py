@@ -7,6 +7,7 @@ from pydantic import Field
 from index_mappings.documents import TRUST_KINDS
 from service.tools.request import ShopRequest
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
+from shop_directory.search.bounds import reduce_reference
 from shop_directory.search.protocol import Facts
 
 
@@ -54,7 +55,7 @@ class GetTrustResponse(ToolResponse):
 
 async def run(request: GetTrustRequest, context: ToolContext) -> GetTrustResponse:
     """Look the signals up; text that can name no shop is looked up like an unknown shop."""
-    facts = await context.search.trust(request.lookup or "")
+    facts = await context.search.trust(reduce_reference(request.reference or "") or "")
     signals = () if facts is None else tuple(Signal.model_validate(signal) for signal in facts.signals)
     return GetTrustResponse(
         status="signals_collected" if signals else "no_signals_collected",

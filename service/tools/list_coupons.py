@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from index_mappings.values import microseconds
 from service.errors import ShopNotFoundError, TooManyCouponsError
-from service.tools.get_shops import extra_reads, look_up_each, wire_of_each
+from service.tools.get_shops import extra_reads, look_up_each, response_of_each, wire_of_each
 from service.tools.request import ReferenceText, SeveralShopsRequest
 from service.tools.shop_view import Money, NamedShop
 from service.tools.tool import BEYOND_SEVERAL, Example, TokenRule, Tool, ToolContext, ToolResponse
@@ -72,20 +72,6 @@ class ListCouponsResponse(ToolResponse):
     total_count: int = Field(description="Number of codes found, withheld ones included.")
     withheld: Withheld = Field(description="Number of codes left out of results, by reason.")
     note: str = Field(description="The same counts in one sentence.")
-
-
-class ShopCoupons(ToolResponse):
-    """An entry of the request with the coupons of its shop."""
-
-    shop_domain: str = Field(description="The entry of shop_domains, as sent.")
-    coupons: ListCouponsResponse | None = Field(description="The answer for this shop; null if the shop is unknown.")
-
-
-class CouponsOfShopsResponse(ToolResponse):
-    """An entry for each one of the request."""
-
-    shops: tuple[ShopCoupons, ...] = Field(description="One entry per entry of shop_domains, in the same order.")
-    found: int = Field(description="Number of entries whose coupons are not null.")
 
 
 async def run(request: ListCouponsRequest, context: ToolContext) -> dict[str, Any]:
@@ -160,6 +146,7 @@ LIST_COUPONS = Tool(
     response=ListCouponsResponse,
     token=TokenRule.OPTIONAL,
     run=run,
+    errors=(ShopNotFoundError, TooManyCouponsError),
     examples=(
         Example("Of one shop", {"shop_domain": "rimona.internal"}),
         Example("A shop whose only code is withheld", {"shop_domain": "breezy-parcels.internal"}),
@@ -167,5 +154,5 @@ LIST_COUPONS = Tool(
     ),
     extra_cost=extra_reads,
     note=BEYOND_SEVERAL,
-    several=CouponsOfShopsResponse,
+    several=response_of_each("shops", "coupons", ListCouponsResponse, "the coupons of its shop"),
 )

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from service.errors import NoValidCheckoutUrlError, OfferNotFoundError
 from service.tools.request import Switch
 from service.tools.resolve_checkout_url import CheckoutUrl, OfferRequest, resolve
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
@@ -47,6 +48,7 @@ MONETIZE_OFFER = Tool(
     response=MonetizedOffer,
     token=TokenRule.REQUIRED,
     run=run,
+    errors=(NoValidCheckoutUrlError, OfferNotFoundError),
     examples=(
         Example("Through the programme", {"offer_id": "off_lumen-larch-desk-lamp"}),
         Example("A shop without a programme", {"offer_id": "off_7e0d5223d1c6"}),

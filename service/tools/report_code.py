@@ -9,6 +9,7 @@ from pydantic import Field
 
 from service.errors import BackendUnavailableError, ShopNotFoundError, TokenRequiredError
 from service.reports.protocol import Report, ReportKind, ReportsUnavailable
+from service.tools.get_shop import public_shop
 from service.tools.request import CodeText, ShopRequest, one_of
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
@@ -36,10 +37,7 @@ async def append(
     if context.source is None:
         # The dispatcher has refused such calls; a report without a source must not exist.
         raise TokenRequiredError
-    lookup = request.lookup
-    shop = None if lookup is None else await context.search.shop(lookup)
-    if shop is None:
-        raise ShopNotFoundError(request.reference)
+    shop = await public_shop(request.reference, context)
     try:
         await context.reports.append(Report(context.source, kind, shop.id, code, reason, context.now))
     except ReportsUnavailable as error:
@@ -75,6 +73,7 @@ REPORT_CODE = Tool(
     token=TokenRule.REQUIRED,
     read_only=False,
     run=run,
+    errors=(ShopNotFoundError,),
     examples=(
         Example(
             "It was refused",

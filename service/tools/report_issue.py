@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from service.errors import FieldError
+from service.errors import FieldError, ShopNotFoundError
 from service.tools.report_code import ReportResponse, append
 from service.tools.request import ShopRequest, invalid, one_of
 from service.tools.tool import Example, TokenRule, Tool, ToolContext
@@ -57,6 +57,7 @@ REPORT_ISSUE = Tool(
     token=TokenRule.REQUIRED,
     read_only=False,
     run=run,
+    errors=(ShopNotFoundError,),
     examples=(
         Example(
             "A shop that is gone",

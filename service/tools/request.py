@@ -278,11 +278,6 @@ class ShopRequest(EitherShopRequest):
             return arguments
         return {**arguments, "shop_domain": None}
 
-    @property
-    def lookup(self) -> str | None:
-        """The requested shop, as `reduce_reference` returns it."""
-        return reduce_reference(self.reference or "")
-
 
 class SeveralShopsRequest(EitherShopRequest):
     """A request in which a list may name several shops in place of one (F17)."""

@@ -91,6 +91,7 @@ RESOLVE_CHECKOUT_URL = Tool(
     response=CheckoutUrl,
     token=TokenRule.OPTIONAL,
     run=run,
+    errors=(NoValidCheckoutUrlError, OfferNotFoundError),
     examples=(
         Example("The plain URL", {"offer_id": "off_lumen-larch-desk-lamp"}),
         Example("Through the programme", {"offer_id": "off_lumen-larch-desk-lamp", "affiliate": True}),

@@ -17,10 +17,10 @@ from index_mappings.forms import shared_names, stated_names, whole_names
 from index_mappings.hosts import domain_parts
 from index_mappings.text import fold
 from service.errors import FieldError, InvalidInputError, ShopNotFoundError
+from service.tools.get_shop import public_shop
 from service.tools.request import NoShopRequest, ReferenceText, RequiredReferenceText
 from service.tools.shop_view import ShopView, shop_wire
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse, is_none
-from shop_directory.search.bounds import reduce_reference
 
 Kind = Literal[
     "registrable_domain", "main_label", "name_similarity", "shared_alias", "stated_redirect", "categories", "markets"
@@ -188,11 +188,11 @@ class ResolveConflictResponse(ToolResponse):
 
 async def run(request: ResolveConflictRequest, context: ToolContext) -> dict[str, Any]:
     """Audit a pair, or look for candidates."""
-    first = await _shop("from_shop_id", request.from_shop_id, context)
+    first = await public_shop(request.from_shop_id, context, field="from_shop_id")
     view = _view(first)
     if request.to_shop_id is None:
         return {"from": view, "candidates": await _candidates(first, context)}
-    second = await _shop("to_shop_id", request.to_shop_id, context)
+    second = await public_shop(request.to_shop_id, context, field="to_shop_id")
     if second.id == first.id:
         message = "refers to the same shop as from_shop_id; name another shop, or leave it out to look for candidates"
         raise InvalidInputError(f"to_shop_id {message}.", [FieldError("to_shop_id", message)])
@@ -226,14 +226,6 @@ async def _crowded(first: Shop, shops: Sequence[Shop], context: ToolContext) -> 
     return {shop.id for shop in on_domain if known[shared_names(first, shop)]}
 
 
-async def _shop(field: str, text: str, context: ToolContext) -> Shop:
-    lookup = reduce_reference(text)
-    shop = None if lookup is None else await context.search.shop(lookup)
-    if shop is None:
-        raise ShopNotFoundError(text, field)
-    return shop
-
-
 def _view(shop: Shop) -> dict[str, Any]:
     """A shop without its offers, which say nothing of whether two shops are one and are most of a view (F17)."""
     return {**shop_wire(shop), "offers": ()}
@@ -265,6 +257,7 @@ RESOLVE_CONFLICT = Tool(
     response=ResolveConflictResponse,
     token=TokenRule.REQUIRED,
     run=run,
+    errors=(ShopNotFoundError,),
     examples=(
         Example("Compare two", {"from_shop_id": "shop_kiefernhaus", "to_shop_id": "shop_store-kiefernhaus"}),
         Example("Look for candidates", {"from_shop_id": "kiefernhaus.internal"}),

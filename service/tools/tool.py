@@ -4,7 +4,6 @@ Schemas are JSON Schema (draft 2020-12), flat: no references, no unions, nullabl
 whose schema has anyOf, oneOf or allOf at its root (R2).
 """
 
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,7 +46,6 @@ COMMON: Final[tuple[type[ServiceError], ...]] = (
 )
 CREDENTIALS: Final[tuple[type[ServiceError], ...]] = (TokenRequiredError, TokenInvalidError)
 _KEYWORDS: Final = ("type", "properties", "required", "additionalProperties")
-_TOOLS: Final = "service.tools."
 
 
 class TokenRule(StrEnum):
@@ -109,10 +107,10 @@ class Example:
 class Tool(Generic[RequestT]):
     """A tool, its route and its MCP name; the title is for people, the description also for models.
 
-    `several` is the model of its answer to `shop_domains` if that differs. `run` raises ServiceError. The simplest one
-    of `examples` is first. A tool that is not `read_only` has no more effect if an equal call is repeated. `extra_cost`
-    gives the quota units of a valid call beyond the one that admission counts. `note` is shown to people only, in
-    OpenAPI and on the page of the tools.
+    `several` is the model of its answer to `shop_domains` if that differs. `run` raises `errors`, by their codes, and
+    those of COMMON. The simplest one of `examples` is first. A tool that is not `read_only` has no more effect if an
+    equal call is repeated. `extra_cost` gives the quota units of a valid call beyond the one that admission counts.
+    `note` is shown to people only, in OpenAPI and on the page of the tools.
     """
 
     name: str
@@ -123,6 +121,7 @@ class Tool(Generic[RequestT]):
     token: TokenRule
     run: Callable[[RequestT, ToolContext], Awaitable[ToolAnswer]]
     examples: tuple[Example, ...]
+    errors: tuple[type[ServiceError], ...] = ()
     read_only: bool = True
     extra_cost: Callable[[RequestT], int] | None = None
     note: str = ""
@@ -184,13 +183,3 @@ def _part(key: str, value: Any, definitions: dict[str, Schema]) -> Any:  # noqa:
     if key in {"items", "additionalProperties"} and isinstance(value, dict):
         return _flattened(value, definitions)
     return value
-
-
-def own_errors(tool: Tool[Any]) -> tuple[type[ServiceError], ...]:
-    """The specific errors of a tool: those that its module, or a tools module that it calls from, imports."""
-    module = tool.run.__module__
-    called = {getattr(thing, "__module__", "") for thing in vars(sys.modules[module]).values() if callable(thing)}
-    modules = {module, *(name for name in called if str(name).startswith(_TOOLS))}
-    things = {thing for name in modules for thing in vars(sys.modules[name]).values() if isinstance(thing, type)}
-    found = {thing for thing in things if issubclass(thing, ServiceError)}
-    return tuple(sorted(found - {*COMMON, *CREDENTIALS, ServiceError}, key=lambda error: error.code))

@@ -115,17 +115,14 @@ class GuardedEngine:
         self.typeahead, self.close = engine.typeahead, engine.close
 
     async def live(self) -> Stamp:
-        """The stamp of the live generation, read now."""
         with self._call("stamp"):
             return await self._engine.live()
 
     async def generations(self) -> Generations:
-        """The generations as operators see them."""
         with self._call("stamp"):
             return await self._engine.generations()
 
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
-        """Run searches in one round trip."""
         with self._call("search"):
             return await self._engine.search(stamp, requests)
 

@@ -186,7 +186,6 @@ class PlannedBackend:
         return await self._snapshot_of(await self._live.current())
 
     def current(self) -> "PlannedSnapshot | None":
-        """The live generation if it is available without I/O; else None (C1)."""
         stamp = self._live.cached()
         return None if stamp is None else self._usable(stamp)
 
@@ -201,7 +200,6 @@ class PlannedBackend:
         return NOT_STARTED if self._attempt is None and self._ready is None else OPENING
 
     async def refresh(self) -> "PlannedSnapshot":
-        """The live generation, read again (C2)."""
         stamp = await self._live.reload()
         if self._ready is not None and self._ready.stamp.generation != stamp.generation:
             # The former generation is gone: an answer from it would only lead back here.
@@ -209,7 +207,6 @@ class PlannedBackend:
         return await self._snapshot_of(stamp)
 
     async def generations(self) -> Generations:
-        """The generations, read now."""
         return await self._engine.generations()
 
     async def close(self) -> None:
@@ -287,32 +284,27 @@ class PlannedSnapshot(ShopDetails):
         return self._opened
 
     async def find(self, query: FindQuery) -> Found:
-        """Search shops (M3 to M8)."""
         try:
             return await ShopSearch(self._engine, self.stamp, self._typeahead, self._planner).find(query)
         except SegmentCutError as error:
             raise GenerationDamaged(str(error)) from error
 
     def suggest(self, query: SuggestQuery) -> SuggestResult:
-        """Suggest shops and categories (M9, M10)."""
         try:
             return self._typeahead.suggest(query)
         except SegmentCutError as error:
             raise GenerationDamaged(str(error)) from error
 
     def domains(self, start: int, stop: int) -> list[str]:
-        """The domains of some public shops."""
         try:
             return self._typeahead.domains(start, stop)
         except SegmentCutError as error:
             raise GenerationDamaged(str(error)) from error
 
     async def categories(self) -> tuple[Category, ...]:
-        """All categories (M11)."""
         return self._typeahead.categories.categories
 
     async def closest_categories(self, text: str, limit: int) -> tuple[str, ...]:
-        """The slugs of the categories that a text may mean (E4)."""
         return self._typeahead.categories.closest(text, limit)
 
 

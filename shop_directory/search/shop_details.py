@@ -28,7 +28,6 @@ class ShopDetails:
         self.stamp = stamp
 
     async def shop(self, reference: str, offers: int = 0, offers_offset: int = 0) -> Shop | None:
-        """The shop of an id or a reduced domain, with up to `offers` of its offers from the offset on."""
         requests = [SearchRequest(_one("shops", Exact("refs", (reference,))), 1)]
         if (size := min(offers, OFFER_WINDOW - offers_offset)) > 0:
             # The same reference finds the offers (A1), so that one round trip is enough.
@@ -42,7 +41,6 @@ class ShopDetails:
         return replace(shop, offers=tuple(hit.stored["view"] for page in listed for hit in page.hits))
 
     async def shops(self, references: Sequence[str]) -> tuple[Shop | None, ...]:
-        """The shops of ids or reduced domains, found by one search."""
         if not references:
             return ()
         request = _of_shops("shops", "refs", references)
@@ -52,7 +50,6 @@ class ShopDetails:
         return tuple(by_reference.get(reference) for reference in references)
 
     async def coupons(self, query: CouponQuery) -> tuple[Coupons | None, ...]:
-        """The balances of coupons at the time of the call, found by one round trip if lists are not long (A4 to A6)."""
         if query.shops == ():
             return ()
         plans, reasons = coupon_plans(query), withheld_reasons(query)
@@ -88,16 +85,13 @@ class ShopDetails:
         return Coupons(usable, expired, rejected, reserved, policy, views)
 
     async def facts(self, references: Sequence[str]) -> tuple[Facts | None, ...]:
-        """The facts of public shops, found by one search."""
         return await self._facts("refs", references)
 
     async def trust(self, reference: str) -> Facts | None:
-        """The trust facts of a shop with a present signal; None for every other reference (A8)."""
         (facts,) = await self._facts("trusted_refs", (reference,))
         return facts
 
     async def offer(self, offer_id: str) -> Offer | None:
-        """An offer of a public shop."""
         (page,) = await self._engine.search(self.stamp, (SearchRequest(_one("offers", Exact("id", (offer_id,))), 1),))
         if not page.hits:
             return None
@@ -105,7 +99,6 @@ class ShopDetails:
         return Offer(stored["id"], stored["shop"], stored["checkout_url"], stored["affiliate"])
 
     async def merge_candidates(self, shop: Shop, limit: int) -> tuple[Shop, ...]:
-        """Other shops that share a domain part, a whole name or a redirect (A12)."""
         (page,) = await self._engine.search(self.stamp, (SearchRequest(merge_plan(shop), limit),))
         found = [shop_from_stored(hit.stored) for hit in page.hits]
         return tuple(sorted(found, key=lambda other: rank_key(other.popularity, other.id)))

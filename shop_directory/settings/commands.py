@@ -80,25 +80,28 @@ def loaded(kind: type[SettingsT], options: "Mapping[str, str] | None" = None, /,
         end_command(ExitCode.USAGE, str(error))
 
 
+def setting_option(setting: str, default: str, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 - what Typer takes, and its own type
+    """An option that overrides a setting, which its help names, with the default of that setting."""
+    return typer.Option(*names, show_default=default, help=rf"{text} \[env: SHOP_DIRECTORY_{setting}]", **more)
+
+
+def json_option(text: str) -> Any:  # noqa: ANN401 - Typer's own type
+    """The option --json of a command, which also sets how problems are printed."""
+    return typer.Option("--json", callback=problems_as_json, is_eager=True, help=text)
+
+
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in _ENGINES if name.startswith(incomplete)]
+
+
 EngineOption = Annotated[
     str | None,
-    typer.Option(
-        "--engine",
-        autocompletion=lambda incomplete: [name for name in _ENGINES if name.startswith(incomplete)],
-        show_default="embedded",
-        help=r"embedded or opensearch. \[env: SHOP_DIRECTORY_ENGINE]",
-        rich_help_panel=WHERE,
+    setting_option(
+        "ENGINE", "embedded", "embedded or opensearch.", "--engine", autocompletion=_engines, rich_help_panel=WHERE
     ),
 ]
 DataDirOption = Annotated[
     Path | None,
-    typer.Option(
-        "--data-dir",
-        show_default="var/index",
-        help=r"The embedded engine's directory. \[env: SHOP_DIRECTORY_DATA_DIR]",
-        rich_help_panel=WHERE,
-    ),
+    setting_option("DATA_DIR", "var/index", "The embedded engine's directory.", "--data-dir", rich_help_panel=WHERE),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", callback=problems_as_json, is_eager=True, help="Print one JSON document instead.")
-]
+JsonOption = Annotated[bool, json_option("Print one JSON document instead.")]

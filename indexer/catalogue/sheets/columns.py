@@ -191,23 +191,10 @@ _ONE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "policies": ("kind", *terms.COLUMNS_OF_KINDS, "days", "category"),
 }
 # The last parts of flattened names, such as regions.list and min_order.amount, that belong to no name of a field.
-_FLATTENED: Final = frozenset(
-    (
-        "list",
-        "items",
-        "item",
-        "values",
-        "value",
-        "names",
-        "name",
-        "codes",
-        "code",
-        "iso",
-        "iso2",
-        "amount",
-        "countrycode",
-    )
-)
+_FLATTENED: Final = frozenset({
+    "list", "items", "item", "values", "value", "names", "name", "codes", "code", "iso", "iso2", "amount",
+    "countrycode",
+})  # fmt: skip
 _PARENTHESIS: Final = re.compile(r"\([^)]*\)")
 
 

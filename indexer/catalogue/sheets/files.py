@@ -143,7 +143,6 @@ class CsvFile:
             self.format["other_readings"] = ", ".join(f"{text!r} in {page}" for page, text in readings.items())
 
     def rows(self) -> Iterator[NumberedCells]:
-        """As of SheetFile."""
         with _reading(self.path), self.path.open(encoding=self._encoding, newline="") as file:
             for _ in range(self._lines_before):
                 next(file)

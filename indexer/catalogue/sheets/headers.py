@@ -1,9 +1,8 @@
 """Finds the row that names the columns: the first one, the one of a number, or none."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 from indexer.catalogue.sheets.cells import WORDS, plain
@@ -38,6 +37,8 @@ class HeadedFile:
 
     def __init__(self, file: SheetFile, kind: str, *, header_row: int | None, no_header: bool) -> None:
         self._file, self._header_row, self._no_header = file, header_row, no_header
+        self.path = file.path
+        self.format = file.format
         first = list(islice(file.rows(), _EXAMINED))
         self._known = frozenset(
             name
@@ -56,18 +57,7 @@ class HeadedFile:
             self._refuse_no_names(rows)
 
     @property
-    def path(self) -> Path:
-        """As of SheetFile."""
-        return self._file.path
-
-    @property
-    def format(self) -> Mapping[str, str]:
-        """As of SheetFile."""
-        return self._file.format
-
-    @property
     def notes(self) -> Sequence[str]:
-        """As of SheetFile."""
         notes = [*self._file.notes]
         if self._has_records:
             notes.append(
@@ -81,7 +71,6 @@ class HeadedFile:
         return notes
 
     def rows(self) -> Iterator[NumberedCells]:
-        """As of SheetFile."""
         rows = self._listed()
         if self._no_header:
             header: NumberedCells | None = (0, [str(number) for number in range(1, self._width + 1)])

@@ -58,7 +58,6 @@ class SpooledFile:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was read in a way that nobody may expect, or not at all."""
         notes = list[str]()
         if self._report["hidden_rows"]:
             notes.append(f"{self._hidden_as_text()}, and {'left out' if self._skips_hidden else 'taken'}")
@@ -79,7 +78,6 @@ class SpooledFile:
         return f"1 row{of} is hidden ({listed})" if count == 1 else f"{count:,} rows{of} are hidden ({listed})"
 
     def rows(self) -> Iterator[NumberedCells]:
-        """As of SheetFile."""
         # A merged cell has its value in its first row alone, and says it of all its rows.
         ranges = defaultdict[int, list[tuple[int, int]]](list)
         for top, column, bottom in self._report["merged"]:

@@ -46,7 +46,6 @@ from service.tools.tool import (
     Tool,
     ToolResponse,
     is_none,
-    own_errors,
     request_schema,
     response_schema,
 )
@@ -302,10 +301,9 @@ def _with_recorded_answers(document: Schema) -> Schema:
 
 def _tool_operation(tool: Tool[Any]) -> Schema:
     needs_token = tool.token is TokenRule.REQUIRED
-    own = own_errors(tool)
     answers = [response_schema(model) for model in tool.responses]
     # The 404 of a path that is not exactly the tool's (I42).
-    other = () if any(error.status == HTTPStatus.NOT_FOUND for error in own) else (RouteNotFoundError,)
+    other = () if any(error.status == HTTPStatus.NOT_FOUND for error in tool.errors) else (RouteNotFoundError,)
     examples = {
         f"example_{number}": {"summary": example.summary, "value": example.arguments}
         for number, example in enumerate(tool.examples, start=1)
@@ -324,7 +322,7 @@ def _tool_operation(tool: Tool[Any]) -> Schema:
             "200": _success(
                 "The answer.", answers[0] if len(answers) == 1 else {"oneOf": answers}, data=True, quota=True
             ),
-            **_problems((*COMMON, *other, *own)),
+            **_problems((*COMMON, *other, *tool.errors)),
             **(_problems(CREDENTIALS) if needs_token else {}),
         },
     }

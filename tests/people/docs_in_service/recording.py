@@ -16,7 +16,6 @@ import service.rest.openapi
 from service.limits.policy import ANONYMOUS, DEFAULT_CLASS, WITH_TOKEN
 from service.rest.openapi.document import EXAMPLES_FILE, openapi_document
 from service.tools.registry import REGISTRY
-from service.tools.tool import own_errors
 from tests.rules.transports.conftest import BUILT_AT, COMMIT
 from tests.support.sample import SampleService, sample_service
 from tests.support.served import ask
@@ -86,7 +85,7 @@ def _requests(operation: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 def _refusals(sample: SampleService) -> Iterator[dict[str, Any]]:
     for tool in REGISTRY:
-        for error in own_errors(tool):
+        for error in tool.errors:
             summary, arguments = REFUSED[error.code]
             if "from_shop_id" in tool.request.model_fields:
                 arguments = {"from_shop_id": arguments["shop_domain"]}

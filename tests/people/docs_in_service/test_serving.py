@@ -20,7 +20,7 @@ from service.limits.policy import DEFAULT_CLASS, QuotaClass
 from service.rest.openapi.document import openapi_document
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
-from service.tools.tool import TokenRule, own_errors
+from service.tools.tool import TokenRule
 from service.web.pages import docs_files
 from shop_directory.settings.reading import PREFIX
 from tests.people.docs_in_service.recording import FILE, record, written
@@ -223,7 +223,7 @@ def test_the_examples_are_what_the_service_answers(tmp_path: Path) -> None:
 def test_each_answer_and_each_error_of_a_tools_own_has_an_example(operation: str) -> None:
     described = OPERATIONS[operation]
     tools = [tool for tool in REGISTRY if tool.name == operation]
-    own = [error.code for tool in tools for error in own_errors(tool)]
+    own = [error.code for tool in tools for error in tool.errors]
     several = [f"example_{len(tool.examples)}" for tool in tools if tool.several]
     examples = {
         status: [*content["examples"]]

@@ -24,6 +24,13 @@ _MAX_TOKEN: Final = 1 << 20
 MAX_CELL: Final = 131_072
 
 
+def unreadable_workbook(path: Path, reason: object) -> CatalogueError:
+    """The error for a workbook that is damaged, or locked by a password."""
+    return CatalogueError(
+        f"{path} is no workbook that can be read ({reason}): save it as .xlsx without a password, or as CSV"
+    )
+
+
 class Handler(Protocol):
     """Takes the parts of a document, by their names without namespaces."""
 
@@ -45,9 +52,7 @@ class Archive:
         try:
             self._zip = ZipFile(path)
         except BadZipFile as error:
-            raise CatalogueError(
-                f"{path} is no workbook that can be read ({error}): save it as .xlsx without a password, or as CSV"
-            ) from error
+            raise unreadable_workbook(path, error) from error
         self._members = {one.filename.lstrip("/"): one for one in self._zip.infolist()}
         if len(self._members) > _MAX_MEMBERS:
             raise CatalogueError(f"{path} has {len(self._members):,} members, which no workbook has: save it as CSV")
@@ -89,10 +94,7 @@ class Archive:
                     yield
                 parser.Parse(b"", True)
         except (expat.ExpatError, BadZipFile) as error:
-            raise CatalogueError(
-                f"{self.path} is no workbook that can be read ({name}: {error}): save it as .xlsx without a password,"
-                " or as CSV"
-            ) from error
+            raise unreadable_workbook(self.path, f"{name}: {error}") from error
 
     def _refuse_type(self, *_: object) -> NoReturn:
         raise CatalogueError(

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from indexer.catalogue.sheets.workbooks.archive import Archive
+from indexer.catalogue.sheets.workbooks.archive import Archive, unreadable_workbook
 from indexer.catalogue.sheets.workbooks.json_list import JsonList
 from indexer.catalogue.sheets.workbooks.ods import Ods
 from indexer.catalogue.sheets.workbooks.rows import Book, Sheet
@@ -106,8 +106,7 @@ def main(memory: int, path: Path, sheet: str | None) -> None:
         report = {"error": f"{path} takes more than {memory >> 20:,} MiB of memory: split it, or save it as CSV"}
     except Exception as error:  # noqa: BLE001 - whatever a damaged file leads to
         reason = f"{type(error).__name__} {error}".strip()[:MAX_SHOWN]
-        advice = "save it as .xlsx without a password, or as CSV"
-        report = {"error": f"{path} is no workbook that can be read ({reason}): {advice}"}
+        report = {"error": str(unreadable_workbook(path, reason))}
     sys.stdout.write(f"{json.dumps(report)}\n")
 
 

@@ -37,7 +37,6 @@ class JsonList:
             raise CatalogueError(f"{path} looks like JSON, and is not valid ({error}): write it again") from error
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
-        """As of Book."""
         del sheet
         for line, row in enumerate(self._rows, self._first):
             if any(len(cell) > MAX_CELL for cell in row):

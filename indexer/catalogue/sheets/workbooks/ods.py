@@ -28,7 +28,6 @@ class Ods:
         self.layout = Layout()
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
-        """As of Book."""
         content = _Content(sheet, self.layout)
         for _ in self._archive.parse(_CONTENT, content):
             while content.rows:

@@ -7,10 +7,9 @@ from pathlib import Path
 import xlrd
 from xlrd.biffh import XL_CELL_BOOLEAN, XL_CELL_DATE, XL_CELL_NUMBER, XL_CELL_TEXT, XLRDError
 
-from indexer.catalogue.sheets.workbooks.archive import MAX_CELL
+from indexer.catalogue.sheets.workbooks.archive import MAX_CELL, unreadable_workbook
 from indexer.catalogue.sheets.workbooks.numbers import number_format, number_text
 from indexer.catalogue.sheets.workbooks.rows import Layout, Sheet, SheetRow, refuse_long_cell
-from indexer.records.problems import CatalogueError
 
 
 class Xls:
@@ -24,9 +23,7 @@ class Xls:
                 str(path), logfile=self._silent, formatting_info=True, on_demand=True, ragged_rows=True
             )
         except XLRDError as error:
-            raise CatalogueError(
-                f"{path} is no workbook that can be read ({error}): save it as .xlsx without a password, or as CSV"
-            ) from error
+            raise unreadable_workbook(path, error) from error
         self.sheets = tuple(map(self._described, self._book.sheet_names()))
 
     def _described(self, name: str) -> Sheet:
@@ -35,7 +32,6 @@ class Xls:
         return Sheet(name, is_hidden=visibility != 0)
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
-        """As of Book."""
         book, found = self._book, self._book.sheet_by_name(sheet)
         for column, one in found.colinfo_map.items():
             if one.hidden or not one.width:

@@ -59,7 +59,6 @@ class Xlsx:
         self.sheets = tuple(sheets)
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
-        """As of Book."""
         strings, formats = list[str](), list[NumberFormat]()
         for _, member in self._parts.get("sharedStrings", ()):
             table = _Strings()

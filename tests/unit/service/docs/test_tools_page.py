@@ -1,5 +1,7 @@
 """docs/tools.md is what the tools are made of, the OpenAPI document allows what is taken, no metric is discarded."""
 
+import re
+import sys
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -9,7 +11,7 @@ from service.docs.tools_page import tools_page
 from service.observability.prometheus import PrometheusMetrics
 from service.tools.registry import REGISTRY
 from service.tools.resolve_conflict import ConflictVerdict, Kind
-from service.tools.tool import TokenRule, own_errors
+from service.tools.tool import COMMON, CREDENTIALS, TokenRule
 from shop_directory.runtime.metrics import Metrics
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "tools.md"
@@ -38,7 +40,19 @@ def test_the_page_is_what_the_registry_makes_of_it() -> None:
 
 
 def test_the_errors_of_a_tool_are_those_that_its_rules_raise() -> None:
-    assert {tool.name: [error.code for error in own_errors(tool)] for tool in REGISTRY} == OWN
+    assert {tool.name: [error.code for error in tool.errors] for tool in REGISTRY} == OWN
+
+
+@pytest.mark.parametrize("tool", REGISTRY, ids=lambda tool: tool.name)
+def test_a_tool_declares_the_errors_that_its_module_and_those_that_it_calls_raise(tool: Any) -> None:  # noqa: ANN401 - as below
+    modules, found = [tool.run.__module__], set[str]()
+    for name in modules:
+        module = sys.modules[name]
+        called = {str(getattr(thing, "__module__", "")) for thing in vars(module).values() if callable(thing)}
+        modules += [other for other in called if other.startswith("service.tools.") and other not in modules]
+        found |= set(re.findall(r"raise (\w+Error)\b", Path(str(module.__file__)).read_text(encoding="utf-8")))
+    common = {error.__name__ for error in (*COMMON, *CREDENTIALS)}
+    assert found - common == {error.__name__ for error in tool.errors}
 
 
 @pytest.mark.rule("I1")
