@@ -44,7 +44,7 @@ problem is an object {"error": {"code": ..., "message": ...}}."""
 _OPERATE: Final = "Operate"
 _PANELS: Final = {
     **dict.fromkeys(("serve", "mcp", "check"), "Serve and check"),
-    **dict.fromkeys(("catalogue", "index", "token", "rechecks", "status", "export"), _OPERATE),
+    **dict.fromkeys(("catalogue", "index", "token", "rechecks", "status", "insights", "export"), _OPERATE),
 }
 _OWN_PANEL: Final = "Look at the program"
 

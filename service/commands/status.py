@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _METRIC: Final = "shopdir_quota_decisions_total"
 _TIMEOUT_S: Final = 5.0
+_INSIGHT_DAYS: Final = 7
 
 
 def sections(asked: Asked) -> Iterator[Section]:
@@ -24,6 +25,7 @@ def sections(asked: Asked) -> Iterator[Section]:
     settings = loaded(Settings)
     yield _rechecks(settings)
     yield _quotas(asked.url, settings)
+    yield _insights(settings)
     if settings.reports == "embedded":
         yield disk("Disk of reports", [settings.reports_file])
 
@@ -62,6 +64,23 @@ async def _waiting(settings: "Settings") -> "Waiting":
         return await queue.waiting(1)
     finally:
         await queue.close()
+
+
+def _insights(settings: "Settings") -> Section:
+    """The queries that found nothing most often in seven days."""
+    from service.commands.insights import counts_of
+    from service.insights.protocol import InsightsUnavailable, first_of
+
+    try:
+        counts = counts_of(settings, _INSIGHT_DAYS)
+    except InsightsUnavailable as error:
+        text = f"the counts of queries do not answer: {error}"
+        return Section("Not found", (text,), None, ((ExitCode.UNAVAILABLE, text),))
+    if counts is None:
+        return Section("Not found", ("queries are not counted: SHOP_DIRECTORY_INSIGHTS is off",), None)
+    listed = {one.query: one.not_found for one in first_of(counts, "not_found", 5)}
+    lines = (", ".join(f"{query} ({count:,})" for query, count in listed.items()) or "nothing in seven days",)
+    return Section("Not found", lines, listed)
 
 
 def _quotas(url: str | None, settings: "Settings") -> Section:

@@ -80,7 +80,7 @@ def test_a_good_morning_is_one_screen_without_a_problem(folder: Path) -> None:
     assert max(map(len, lines)) <= 80
     assert [line.split("  ")[0] for line in lines if not line.startswith(" ")] == [
         "Index", "Follower", "Missing changes", "Refused rows", "Hidden by mark", "Disk of the index", "Re-checks",
-        "Quotas", "Disk of reports",
+        "Quotas", "Not found", "Disk of reports",
     ]  # fmt: skip
 
 
