@@ -4,8 +4,8 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8080
 CATALOGUE ?=
-# The sample has an index of its own, so that it never replaces a catalogue.
-INDEX ?= $(if $(CATALOGUE),var/index,var/sample)
+# The sample and the real shops have separate indices, so that they never replace a catalogue.
+INDEX ?= $(if $(CATALOGUE),$(if $(filter var/open-catalogue,$(CATALOGUE)),var/open,var/index),var/sample)
 BUILD_ARGS ?=
 # What the page says of where the catalogue is from, where that is written beside it.
 SOURCES = $(wildcard $(CATALOGUE:%=%/SOURCES.md))

@@ -18,7 +18,7 @@ from index_mappings.countries import COUNTRY_CODES, GROUPS, WORLDWIDE
 from index_mappings.hosts import MAX_REFERENCE, DomainParts, country_of, domain_parts, reduce_host
 from index_mappings.text import words_of
 from indexer.catalogue.open_data.package import NAME, Brand, OpenData
-from indexer.records.problems import RefusedRecordError
+from indexer.records.faults import RefusedRecordError
 from indexer.records.shop import ShopRecord, validated
 
 _WORLD: Final = "001"
