@@ -66,17 +66,17 @@ def status(
 ) -> None:
     """Show on one screen how the directory is, and what is wrong.
 
-    The live generation and its age, the follower, rows refused in the last seven
-    days, hidden shops, missing changes, waiting re-checks and free disk; of a
-    service that --url names, the calls that its quotas refused.
+    The live generation and its age, the follower, rows refused in the last
+    seven days, hidden shops, missing changes, waiting re-checks and free disk;
+    of a service that --url names, the calls that its quotas refused.
 
     Examples:
       shop-directory status
       shop-directory status --json
 
-    Exit codes: 0 nothing is wrong, 1 nothing is live, or rows or re-checks were
-    refused, 2 wrong usage, 3 a part does not answer or its disk is full, 7 changes
-    are missing.
+    Exit codes: 0 nothing is wrong, 1 nothing is live or rows were refused, 2
+    wrong usage, 3 a part does not answer or its disk is full, 7 changes are
+    missing.
     """
     asked = Asked(engine, data_dir, state_dir, url)
     reports: list[Report] = [found.load() for found in sorted(entry_points(group=GROUP), key=lambda one: one.name)]

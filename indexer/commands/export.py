@@ -38,8 +38,9 @@ def export_command(
       shop-directory export ./public
       shop-directory export ./public --with-trust --json
 
-    Exit codes: 0 done, 1 nothing is live or the directory can't be written, 2
-    wrong usage, 3 the engine failed or the disk is full, 4 another job is running.
+    Exit codes: 0 done, 1 nothing is live or the directory can't be written,
+    2 wrong usage, 3 the engine failed or the disk is full, 4 another job is
+    running.
     """
     from indexer.catalogue.export import ExportOptions, export
 
