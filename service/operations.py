@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from math import isfinite
@@ -23,15 +23,18 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import to_jsonable_python
 
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
+from service.insights.protocol import InsightStore, InsightsUnavailable, QueryCount, first_of
 from service.limits.policy import QuotaClass
 from service.reports.protocol import RECHECK_GROUP, ReportStore, ReportsUnavailable, Waiting
 from shop_directory.search.failures import BackendUnavailable, NothingPublished
 from shop_directory.search.protocol import Generations, SearchBackend
 
+INSIGHT_DAYS: Final = 7
 SCHEMA_ID: Final = "urn:shop-directory:schema:ops-state"
 
 UnavailableReason = Literal[
-    "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_reported", "fault"
+    "engine_unavailable", "nothing_published", "queue_unavailable", "timed_out", "not_reported", "switched_off",
+    "store_unavailable", "fault",
 ]  # fmt: skip
 T = TypeVar("T")
 UtcTime = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -57,21 +60,33 @@ class HealthSnapshot:
 
     generations: Generations | Unavailable
     queue: Waiting | Unavailable
+    insights: tuple[QueryCount, ...] | Unavailable = Unavailable("switched_off")
 
 
 class HealthProbe:
     """Asks the parts for their state."""
 
-    def __init__(self, search: SearchBackend, reports: ReportStore, timeout: float) -> None:
+    def __init__(
+        self, search: SearchBackend, reports: ReportStore, timeout: float, insights: InsightStore | None = None
+    ) -> None:
         """Probe parts, which the caller closes; one that does not answer for `timeout` seconds is unavailable."""
         self._search = search
         self._reports = reports
         self._timeout = timeout
+        self._insights = insights
 
     async def snapshot(self) -> HealthSnapshot:
         """Ask all parts, concurrently."""
-        generations, queue = await asyncio.gather(self.generations(), self._ask(lambda: self._reports.waiting(1)))
-        return HealthSnapshot(generations, queue)
+        waiting = self._ask(lambda: self._reports.waiting(1))
+        return HealthSnapshot(*await asyncio.gather(self.generations(), waiting, self.insights()))
+
+    async def insights(self) -> tuple[QueryCount, ...] | Unavailable:
+        """Ask the store of the counts of queries alone, for those of the last days."""
+        store = self._insights
+        if store is None:
+            return Unavailable("switched_off")
+        since = (datetime.now(UTC) - timedelta(days=INSIGHT_DAYS - 1)).date().isoformat()
+        return await self._ask(lambda: store.counts(since))
 
     async def generations(self) -> Generations | Unavailable:
         """Ask the search engine alone."""
@@ -87,6 +102,8 @@ class HealthProbe:
             return Unavailable("engine_unavailable")
         except ReportsUnavailable:
             return Unavailable("queue_unavailable")
+        except InsightsUnavailable:
+            return Unavailable("store_unavailable")
         except TimeoutError:
             return Unavailable("timed_out")
         except Exception:  # noqa: BLE001 - one broken part must not hide the others
@@ -107,7 +124,8 @@ class _Part(_Model):
         description=(
             "Why it is not available; null when it is. engine_unavailable: the search engine did not answer. "
             "nothing_published: it has no generation. queue_unavailable: the report queue did not answer. timed_out: "
-            "no answer in time. not_reported: the live generation has nothing on it. fault: the log has the cause."
+            "no answer in time. not_reported: the live generation has nothing on it. switched_off: a setting has it "
+            "off. store_unavailable: its store did not answer. fault: the log has the cause."
         ),
     )
 
@@ -220,6 +238,21 @@ class AccountsState(_Part):
     accounts: tuple[AccountState, ...] | None = None
 
 
+class QueryCountState(_Model):
+    """A query that at least five address groups asked on one day, folded as it is compared."""
+
+    query: str
+    count: Count
+
+
+class InsightsState(_Part):
+    """What people looked for in the last days, and did not find."""
+
+    days: Count = Field(INSIGHT_DAYS, description="The days, today included, that are counted together.")
+    asked: tuple[QueryCountState, ...] | None = Field(None, description="The queries that were asked most.")
+    not_found: tuple[QueryCountState, ...] | None = Field(None, description="Those that found nothing most often.")
+
+
 class OpsState(_Model):
     """The state of the service, for operators."""
 
@@ -235,6 +268,7 @@ class OpsState(_Model):
     )
     consumers: ConsumersState
     resource_accounts: AccountsState
+    insights: InsightsState
 
 
 def ops_state_components() -> dict[str, Any]:
@@ -264,6 +298,7 @@ def ops_state(service: ServiceState, flags: Mapping[str, FlagValue], health: Hea
         flags=dict(flags),
         consumers=ConsumersState(rechecks=_rechecks(health.queue), follower=_follower(operations, reason, now)),
         resource_accounts=_accounts(operations, reason),
+        insights=_insights(health.insights),
     )
 
 
@@ -333,6 +368,16 @@ def _accounts(operations: Operations | None, reason: UnavailableReason) -> Accou
         return AccountsState(available=False, reason=reason)
     accounts = (AccountState(**asdict(account), remaining=remaining(account)) for account in operations.accounts)
     return AccountsState(available=True, accounts=tuple(accounts))
+
+
+def _insights(counts: tuple[QueryCount, ...] | Unavailable) -> InsightsState:
+    if isinstance(counts, Unavailable):
+        return InsightsState(available=False, reason=counts.reason)
+    listed = {
+        field: tuple(QueryCountState(query=one.query, count=getattr(one, field)) for one in first_of(counts, field, 5))
+        for field in ("asked", "not_found")
+    }
+    return InsightsState(available=True, **listed)
 
 
 def _since(text: str | None, now: datetime) -> float | None:

@@ -16,12 +16,14 @@ from service.auth.verifier import TokenVerifier
 from service.calls.admission import Admission
 from service.calls.dispatch import Dispatcher
 from service.calls.live_data import LiveData
+from service.insights.counting import InsightCounter
 from service.limits.memory import MemoryLimiter
 from service.limits.policy import READINESS_KEY, READINESS_QUOTA, Limiter, NamedNetworks, QuotaPolicy
 from service.reports.opening import GuardedStore, open_queue
 from service.runtime.caller import Channel, Proxies
 from service.settings.service import Settings
 from service.suggest.responder import SuggestResponder
+from service.suggest.wire import text_of
 from service.tools.registry import REGISTRY
 from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.search.failures import BackendUnavailable
@@ -52,6 +54,10 @@ class Parts:
         self._opened.push_async_callback(self.limiter.close)
         self.reports = GuardedStore(open_queue(settings.queue_settings), metrics)
         self._opened.push_async_callback(self.reports.close)
+        insights = settings.open_insights()
+        self.insights = None if insights is None else InsightCounter(insights, text_of)
+        if self.insights is not None:
+            self._opened.push_async_callback(self.insights.close)
         networks = NamedNetworks(settings.quota_networks)
         policy = QuotaPolicy(settings.quota_anonymous, settings.quota_classes, networks)
         self.admission = Admission(verifier, self.limiter, policy, metrics)
@@ -62,10 +68,13 @@ class Parts:
             self.live,
             reports=self.reports,
             timeout=settings.request_timeout,
+            insights=self.insights,
             most_coupons={Channel.REST: rest, Channel.MCP: mcp, Channel.STDIO: mcp},
         )
         self.dispatcher = dispatcher(self.admission)
-        self.responder = SuggestResponder(self.live, self.admission, settings.suggest_cache_mb, metrics)
+        self.responder = SuggestResponder(
+            self.live, self.admission, settings.suggest_cache_mb, metrics, insights=self.insights
+        )
         # For calls with tokens of the configured issuer, if there is one.
         self.oauth_dispatcher: Dispatcher | None = None
         if settings.issuer is not None:
@@ -82,6 +91,11 @@ class Parts:
             await self.limiter.hit(READINESS_KEY, READINESS_QUOTA)
         except Exception as error:  # noqa: BLE001 - calls report any failure of it
             _LOG.warning("the limiter could not be opened: %s", type(error).__name__)
+
+    async def count_queries(self) -> None:
+        """Count what people ask, where that is on, until the task is cancelled."""
+        if self.insights is not None:
+            await self.insights.run()
 
     async def open_index(self) -> None:
         """Wait until the index is open, or can't be opened."""

@@ -25,6 +25,7 @@ from shop_directory.settings.commands import (
     problem,
     problems_as_json,
 )
+from shop_directory.status import status
 
 GROUP: Final = "shop_directory.commands"
 NAME: Final = "shop-directory"
@@ -43,7 +44,7 @@ problem is an object {"error": {"code": ..., "message": ...}}."""
 _OPERATE: Final = "Operate"
 _PANELS: Final = {
     **dict.fromkeys(("serve", "mcp", "check"), "Serve and check"),
-    **dict.fromkeys(("catalogue", "index", "token", "rechecks"), _OPERATE),
+    **dict.fromkeys(("catalogue", "index", "token", "rechecks", "status", "insights", "export"), _OPERATE),
 }
 _OWN_PANEL: Final = "Look at the program"
 
@@ -75,6 +76,7 @@ def command_line() -> typer.Typer:
     ) -> None:
         pass
 
+    commands.command("status", rich_help_panel=_OPERATE)(status)
     commands.command("config", rich_help_panel=_OWN_PANEL)(config)
     commands.command("version", rich_help_panel=_OWN_PANEL)(version_command)
     return commands

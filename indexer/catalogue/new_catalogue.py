@@ -34,7 +34,7 @@ def write_starter(folder: Path, categories: str | None = None) -> tuple[str, ...
     `categories` names a set whose files take the place of the starter's; a directory that has shops only gets these.
     Raises CatalogueError if the directory has something else, or names of categories already, or can't be written.
     """
-    chosen = _files_of_set(CATEGORY_SETS / categories) if categories else {}
+    chosen = files_of_set(CATEGORY_SETS / categories) if categories else {}
     held = {path.name for path in folder.glob("*") if path.name in _file_names(("shops", "categories"))}
     if chosen and (taken := held & _file_names(("categories",))):
         raise CatalogueError(f"{folder / min(taken)} is there: remove it, or name another directory")
@@ -66,7 +66,7 @@ def _with_words(record: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -
     return {**record, "synonyms": dict(sorted(synonyms.items()))}
 
 
-def _files_of_set(folder: Path) -> dict[str, str]:
+def files_of_set(folder: Path) -> dict[str, str]:
     """The texts of the files that a catalogue gets, by their names."""
     kept = (path for path in folder.iterdir() if path.name not in (CATEGORIES, EVERYDAY_WORDS))
     lines = (json.dumps(record, ensure_ascii=False, separators=(",", ":")) for record in category_records(folder.name))

@@ -146,6 +146,44 @@ def init_command(
     _print_next(directory)
 
 
+@catalogue.command("open-data")
+def open_data_command(
+    package: Annotated[Path, typer.Argument(metavar="PACKAGE", help="The file that npm packs: .tgz.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="A new directory, or a catalogue, whose shops are replaced.")
+    ],
+    *,
+    integrity: Annotated[
+        str | None,
+        typer.Option("--integrity", metavar="SHA512", help="The digest that it must have, as npm states it."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a catalogue of real shops from the npm package name-suggestion-index.
+
+    The package has brands of shops, their names, kinds and markets, and their
+    web sites by Wikidata. Nothing else is filled in: no codes, no shipping, no
+    trust. Nothing is fetched: `npm pack name-suggestion-index` does that, or
+    `make open-catalogue` does all of it. What is left out is counted by reason;
+    SOURCES.md has licences and attribution.
+
+    Examples:
+      shop-directory catalogue open-data name-suggestion-index.tgz ./real-shops
+
+    Exit codes: 0 done, 1 the package can't be used or the directory can't be
+    written, 2 wrong usage, 3 the disk is full.
+    """
+    from indexer.catalogue.open_data.files import write_open_data
+
+    with exit_on_failure("Nothing was written"):
+        done = write_open_data(package, directory, integrity)
+    if as_json:
+        print(json.dumps(done.as_wire(), ensure_ascii=False))
+        return
+    print(done.as_text())
+    _print_next(directory)
+
+
 def _sheet_kinds(incomplete: str) -> list[str]:
     from indexer.sources.ndjson import FROM_SHEETS
 

@@ -25,9 +25,11 @@ from service.errors import (
     QuotaExceededError,
     ServiceError,
 )
+from service.insights.counting import InsightCounter
 from service.limits.policy import Bucket, QuotaHeaders, address_group
 from service.reports.protocol import ReportStore
 from service.runtime.caller import Caller, Channel
+from service.tools.find_shop import FindShopRequest
 from service.tools.request import validated
 from service.tools.tool import TokenRule, Tool, ToolAnswer, ToolContext
 from shop_directory.runtime.request_context import (
@@ -82,6 +84,7 @@ class Dispatcher:
         timeout: float,
         most_coupons: Mapping[Channel, int | None] = MappingProxyType({}),
         token_required: bool = False,
+        insights: InsightCounter | None = None,
     ) -> None:
         """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds.
 
@@ -95,6 +98,7 @@ class Dispatcher:
         self._reports = reports
         self._most_coupons = most_coupons
         self._token_required = token_required
+        self._insights = insights
         self.timeout = timeout
 
     def has_tool(self, name: str) -> bool:
@@ -170,6 +174,8 @@ class Dispatcher:
                 return await tool.run(request, context)
 
             result = await self._live.run(work, caller.request_id)
+            if self._insights is not None and isinstance(request, FindShopRequest):
+                self._note(request, result, caller)
         except QuotaExceededError as error:
             # The error has newer headers of the quota.
             return _outcome(caller, LiveResult(None, error), ())
@@ -179,6 +185,16 @@ class Dispatcher:
             _LOG.exception("request=%s tool=%s failed", caller.request_id, tool.name)
             result = LiveResult(None, InternalError())
         return _outcome(caller, result, headers)
+
+    def _note(self, request: FindShopRequest, result: LiveResult[ToolAnswer], caller: Caller) -> None:
+        """Count a search that was answered; later pages of it are the same search."""
+        answer = result.result
+        if (
+            self._insights is not None
+            and not isinstance(answer, ServiceError)
+            and not (request.offset or request.cursor)
+        ):
+            self._insights.found(caller.address, request.query, nothing=not to_wire(answer)["total_count"])
 
     async def _charge(self, tool: Tool[Any], units: int, caller: Caller, admitted: Admitted) -> QuotaHeaders:
         """Count the units that a call costs beyond the one of its admission."""

@@ -32,6 +32,7 @@ from service.http.messages import (
     problem_answer,
 )
 from service.identity import SERVICE, VERSION
+from service.insights.counting import InsightCounter
 from service.limits.policy import Bucket
 from service.observability.prometheus import (
     PrometheusMetrics,
@@ -87,13 +88,14 @@ def operations_routes(  # noqa: PLR0917 - what three endpoints use
     settings: Settings,
     search: SearchBackend,
     queue: ReportStore,
+    insights: InsightCounter | None,
     admission: Admission,
     trusted: Proxies,
     metrics: PrometheusMetrics,
 ) -> list[BaseRoute]:
     """The three routes. They do not pass the gate, so that operators can use them during overload."""
     key = _OpsKey(settings, admission, trusted)
-    probe = HealthProbe(search, queue, settings.request_timeout)
+    probe = HealthProbe(search, queue, settings.request_timeout, None if insights is None else insights.store)
     build, flags = stamp_of_build(settings.commit, settings.built_at), flags_of(settings)
     service = ServiceState(
         name=SERVICE,

@@ -62,6 +62,11 @@ class SiteSettings(EnvironmentSettings):
     site_imprint: Link | None = Field(None, title="The link to the operator's imprint.", description=_LINK)
     site_privacy: Link | None = Field(None, title="The link to the operator's privacy policy.", description=_LINK)
     site_contact: Link | None = Field(None, title="The link to contact the operator.", description=_LINK)
+    site_sources: Path | None = Field(
+        None,
+        title="Where the catalogue is from, with licences: the footer links to it by its first line.",
+        description=f"a text file in UTF-8 of at most {MAX_LOGO_BYTES:,} bytes that can be read",
+    )
     site_token_help: str | None = Field(
         None,
         title="How one gets an API token from this operator; the page shows it, and links to a URL.",
@@ -91,6 +96,9 @@ class SiteSettings(EnvironmentSettings):
         if self.site_logo is not None and not is_logo(self.site_logo):
             described = type(self).model_fields["site_logo"].description
             yield f"{variable('site_logo')} is wrong: it must be {described}."
+        if self.site_sources is not None and not _is_text(self.site_sources):
+            described = type(self).model_fields["site_sources"].description
+            yield f"{variable('site_sources')} is wrong: it must be {described}."
         for (theme, (backgrounds, direction)), colour in zip(THEMES.items(), self.site_accent or (), strict=False):
             least = min(contrast(colour, background) for background in (*backgrounds, tint(colour, backgrounds[-1])))
             if least < LEAST_CONTRAST:
@@ -107,6 +115,15 @@ def is_logo(path: Path) -> bool:
         with path.open("rb") as file:
             return path.suffix.lower() in LOGO_TYPES and 0 < len(file.read(MAX_LOGO_BYTES + 1)) <= MAX_LOGO_BYTES
     except OSError:
+        return False
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_LOGO_BYTES + 1)
+        return len(text) <= MAX_LOGO_BYTES and not text.decode().isspace()
+    except (OSError, UnicodeDecodeError):
         return False
 
 

@@ -11,6 +11,8 @@ from typing import Literal
 from pydantic import Field, SecretStr
 
 from service.auth.opening import TokenStoreKind
+from service.insights.opening import InsightsKind, open_insights
+from service.insights.protocol import InsightStore
 from service.redis.access import DEFAULT_REDIS_URL, RedisAccess, RedisAccessError
 from service.reports.opening import DAY_SECONDS, QueueSettings
 from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings, variable
@@ -41,6 +43,16 @@ class StoreSettings(EnvironmentSettings):
         gt=0,
         le=31_536_000,
         description="seconds in which the same report counts once, up to a year",
+    )
+    insights: InsightsKind = Field(
+        "off",
+        title="Where queries are counted that many people ask, and that find nothing; off: they are not counted.",
+        description="off, embedded or redis",
+    )
+    insights_file: Path = Field(
+        Path("var/insights.sqlite"),
+        title="The file of the embedded counts of queries.",
+        description="the file of the embedded counts of queries",
     )
     redis_url: SecretStr = Field(
         SecretStr(DEFAULT_REDIS_URL),
@@ -110,6 +122,10 @@ class StoreSettings(EnvironmentSettings):
             prefix=self.redis_prefix,
             window_seconds=self.report_window,
         )
+
+    def open_insights(self) -> InsightStore | None:
+        """Open the store of the counts of queries, which the caller closes; None where they are off."""
+        return open_insights(self.insights, self.insights_file, self.redis_access, self.redis_prefix)
 
     def contradictions(self) -> Iterator[str]:
         """The setting that makes the access to Redis wrong, by name."""

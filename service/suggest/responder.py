@@ -12,9 +12,11 @@ from index_mappings.generations import Stamp
 from service.calls.admission import Admission
 from service.calls.live_data import LiveData, LiveResult, unavailable
 from service.errors import OverloadedError, ServiceError
+from service.insights.counting import InsightCounter
 from service.limits.policy import Bucket, QuotaHeaders
 from service.runtime.caller import Caller, Channel
 from service.suggest.wire import (
+    NO_RESULTS,
     CachedResponse,
     ParsedQuery,
     ResponseCache,
@@ -78,8 +80,17 @@ _OVERLOADED: Final = Refused(OverloadedError())
 class SuggestResponder:
     """Responds to suggest requests."""
 
-    def __init__(self, live: LiveData, admission: Admission, cache_mb: int, metrics: Metrics = NO_METRICS) -> None:
+    def __init__(
+        self,
+        live: LiveData,
+        admission: Admission,
+        cache_mb: int,
+        metrics: Metrics = NO_METRICS,
+        *,
+        insights: InsightCounter | None = None,
+    ) -> None:
         """Start with an empty cache of so many mebibytes; 0 caches nothing."""
+        self._insights = insights
         self._live = live
         self.current = live.current
         self._admission = admission
@@ -105,7 +116,7 @@ class SuggestResponder:
                 request.quota = None if request.token else self._quota.admit(request.address)
                 if request.quota is None:
                     return None
-            return self._suggestions(snapshot, request, request.quota, cached)
+            return self._noted(request, self._suggestions(snapshot, request, request.quota, cached))
         except ServiceError as error:
             return Refused(error, request.quota or ())
         except GenerationGone:
@@ -129,7 +140,7 @@ class SuggestResponder:
             return Refused(error, request.quota or ())
 
         async def work(snapshot: Snapshot) -> Suggestions:
-            return self._suggestions(snapshot, request, quota, None)
+            return self._noted(request, self._suggestions(snapshot, request, quota, None))
 
         live = await self._live.run(work, request.context.request_id, generation_gone=request.generation_gone)
         if isinstance(live.result, ServiceError):
@@ -174,6 +185,14 @@ class SuggestResponder:
         if self._has_tag(request.tags, tag):
             return Suggestions(snapshot, quota, tag, None)
         return Suggestions(snapshot, quota, tag, self._search(snapshot, request, request.parsed, tag))
+
+    def _noted(self, request: SuggestRequest, suggestions: Suggestions) -> Suggestions:
+        """The same suggestions, counted where that is on; a 304 does not say whether it found anything."""
+        if self._insights is not None:
+            cached = suggestions.cached
+            nothing = cached is not None and cached.results == NO_RESULTS
+            self._insights.suggested(request.address, request.raw, nothing=nothing)
+        return suggestions
 
     def _has_tag(self, tags: frozenset[str], tag: bytes) -> bool:
         if not tags:

@@ -239,6 +239,15 @@ def encode_results(suggested: SuggestResult) -> bytes:
     return b',"categories":[%b],"shops":[%b]}' % (categories, shops)
 
 
+# The results of a request that found nothing.
+NO_RESULTS: Final = encode_results(SuggestResult((), ()))
+
+
+def text_of(query_string: bytes) -> str:
+    """The typed text of a query string that `parse` has accepted."""
+    return parse(query_string).echo
+
+
 def entity_tag(stamp: Stamp, parsed: ParsedQuery) -> bytes:
     """The strong entity tag of a response, with quotes: the same tag means the same bytes (C1)."""
     query = parsed.query

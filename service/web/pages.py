@@ -32,7 +32,7 @@ from service.http.messages import (
 from service.identity import ICON_PATH
 from service.settings.service import Settings
 from service.web.bundling import bundled, compact_style
-from service.web.site import Head, Site
+from service.web.site import SOURCES_PATH, Head, Site
 from service.web.sitemap import SITEMAP_PATH
 
 # Swagger UI has its icons as data: URLs in its stylesheet.
@@ -102,6 +102,7 @@ def page_files(site: Site) -> tuple[PageFile, ...]:
 def site_files(site: Site) -> tuple[PageFile, ...]:
     """The other files of a site: the widget with its page, and the files for crawlers."""
     sitemap = f"Sitemap: {site.public_url}{SITEMAP_PATH}\n" if site.sitemap else ""
+    sources = () if site.sources is None else (PageFile(SOURCES_PATH, "site_file", site.sources.encode(), _TEXT),)
     widget = bundled("widget.js", {**_scripts("page"), **_scripts("widget")})
     return (
         PageFile("/widget.js", "widget", widget.encode(), _SCRIPT, cache=_FOR_AN_HOUR, headers=_ANY_ORIGIN),
@@ -113,6 +114,7 @@ def site_files(site: Site) -> tuple[PageFile, ...]:
         PageFile("/assets/example.css", "page_asset", _text("widget/example.css").encode(), _STYLE),
         PageFile("/favicon.ico", "site_file", _bytes("site/favicon.ico"), b"image/x-icon"),
         PageFile("/robots.txt", "site_file", f"{_text('site/robots.txt')}{sitemap}".encode(), _TEXT),
+        *sources,
     )
 
 

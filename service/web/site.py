@@ -21,6 +21,7 @@ _BAND: Final = "#0c4b40"
 _INKS: Final = ("#ffffff", "#101514")
 _MOST_NAMED: Final = 3
 _LOGO_PATH: Final = "/assets/logo"
+SOURCES_PATH: Final = "/sources.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,11 @@ class Site:
             ("Privacy", settings.site_privacy),
             ("Contact", settings.site_contact),
         )
+        sources = settings.site_sources
+        self.sources = None if sources is None else sources.read_text(encoding="utf-8").strip()
         self.links = tuple((text, url) for text, url in links if url is not None)
+        if self.sources is not None:
+            self.links += ((self.sources.splitlines()[0].strip("# "), SOURCES_PATH[1:]),)
         self.token_help = _token_help(settings.site_token_help)
         self.shop_logos = settings.site_shop_logos
         self.accent = settings.site_accent

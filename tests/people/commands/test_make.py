@@ -6,13 +6,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from indexer.catalogue.open_data.package import read_package
 from indexer.commands.parts import SAMPLE
 from tests.support.catalogues import shop, write_catalogue
+from tests.support.open_data import small_package
 from tests.support.real.sources import REPOSITORY
+from tests.support.served import get
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def environment() -> dict[str, str]:
     return {**own, "PYTHONPATH": str(REPOSITORY)}
 
 
-def started(checkout: Path, *variables: str) -> str:
+def started(checkout: Path, *variables: str, serving: Callable[[str], object] = str) -> str:
     said: list[str] = []
     with subprocess.Popen(
         ["make", "run", "PORT=0", *variables], cwd=checkout, env=environment(), text=True, start_new_session=True,
@@ -47,6 +51,7 @@ def started(checkout: Path, *variables: str) -> str:
         for line in process.stdout:
             said.append(line)
             if line.startswith("Shop Directory serves at"):
+                serving(line)
                 break
         os.killpg(process.pid, signal.SIGINT)
         process.stdout.read()
@@ -92,6 +97,36 @@ def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unas
     assert "Starting the service with mine.ndjson from var/index ...\n" in started(
         checkout, "CATALOGUE=mine.ndjson", "BUILD_ARGS=--allow-shrink"
     )
+
+
+@pytest.mark.slow
+def test_real_shops_are_written_from_the_pinned_package_and_served_with_their_sources(checkout: Path) -> None:
+    (checkout / "requirements-dev.lock").touch()
+    (checkout / ".venv" / ".node").touch()
+    # The place to which npm would fetch it.
+    named = re.search(r"^OPEN_DATA_PACKAGE = (.+)@(.+)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert named is not None
+    (checkout / "var" / "open-data").mkdir(parents=True)
+    package = small_package(checkout / "var" / "open-data" / f"{named[1]}-{named[2]}.tgz")
+
+    def made(*variables: str) -> subprocess.CompletedProcess[str]:
+        command = ["make", "open-catalogue", *variables]
+        return subprocess.run(command, cwd=checkout, env=environment(), capture_output=True, text=True, check=False)
+
+    refused = made()
+    assert refused.returncode != 0
+    assert "is expected: remove it, and fetch it again" in refused.stderr
+    done = made(f"OPEN_DATA_INTEGRITY={read_package(package).integrity}")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Serve it by: make run CATALOGUE=var/open-catalogue")
+    asked: list[str] = []
+
+    def footer(line: str) -> None:
+        (base,) = re.findall(r"http://[^/ ,;]+", line)
+        asked.extend(get(base, path).body.decode() for path in ("/", "/sources.txt"))
+
+    started(checkout, "CATALOGUE=var/open-catalogue", serving=footer)
+    assert '<a href="sources.txt">Data: name-suggestion-index 8.0.1 (BSD-3-Clause), Wikidata (CC0)' in asked[0]
+    assert asked[1] == (checkout / "var" / "open-catalogue" / "SOURCES.md").read_text(encoding="utf-8").strip()
 
 
 def test_containers_are_up_when_they_serve_and_images_are_built_with_pips_configuration_where_it_is_named(

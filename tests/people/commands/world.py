@@ -17,6 +17,7 @@ from service.auth.sqlite import SqliteTokenStore
 from service.reports.sqlite import SqliteReports
 from tests.rules.reports.stores import report
 from tests.support import forked
+from tests.support.open_data import small_package
 
 TOKEN_ID: Final = "0123456789abcdef"
 PROGRAMS: Final = Path(sys.executable).parent
@@ -56,6 +57,7 @@ def fill(folder: Path) -> None:
     (folder / "changes.ndjson").write_text("")
     (folder / "shops.csv").write_text("name,website,category\nLamp House,lamp-house.example,Lighting\n")
     (folder / "list.csv").write_text("Label;URL;Category\nLamp House;lamp-house.example;Lighting\n")
+    small_package(folder / "name-suggestion-index.tgz")
     # As many codes as there were, so that builds lose none.
     coupons = map(json.loads, (SAMPLE / "coupons.ndjson").read_text(encoding="utf-8").splitlines())
     rows = dict.fromkeys(f"{one['shop_id']},{one['code']}\n" for one in coupons)

@@ -13,6 +13,7 @@ import pytest
 import tests.engines.conftest
 import tests.rules.auth.conftest
 import tests.rules.backends.conftest
+import tests.rules.insights.conftest
 import tests.rules.limits.conftest
 import tests.rules.reports.conftest
 from index_mappings.documents import DOCUMENTS
@@ -92,7 +93,7 @@ def test_every_index_is_projected_and_nothing_else(tmp_path: Path) -> None:
         state.close()
 
 
-SETTINGS: Final = ("engine", "token_store", "reports", "limiter")
+SETTINGS: Final = ("engine", "token_store", "reports", "limiter", "insights")
 # What the suite of each setting runs on, and what it calls each choice; "cluster" is Redis once more, and "index only"
 # the embedded engine while it has no texts for suggest requests open.
 SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
@@ -100,6 +101,7 @@ SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
     "engine with its sink": (tests.engines.conftest.engine, "{}_engine", frozenset()),
     "token_store": (tests.rules.auth.conftest.location, "{}", frozenset({"cluster"})),
     "reports": (tests.rules.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),
+    "insights": (tests.rules.insights.conftest.opener, "{}_store", frozenset({"cluster_store"})),
     "limiter": (tests.rules.limits.conftest.make_limiter, "{}", frozenset()),
 }
 # The embedded queue is a SQLite file, and its suite calls it so.
@@ -110,7 +112,7 @@ def choices(setting: str) -> frozenset[str]:
     annotation: Any = Settings.model_fields[setting].annotation
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return frozenset(one.value for one in annotation)
-    return frozenset(get_args(annotation))
+    return frozenset(get_args(annotation)) - {"off"}
 
 
 def run_on(fixture: Any) -> frozenset[str]:  # noqa: ANN401 - pytest has no public name for a fixture
@@ -128,6 +130,8 @@ async def opened_by(setting: str, choice: str, folder: Path) -> type:
             part = open_tokens(settings.token_store, settings.token_file, settings.redis_access, settings.redis_prefix)
         case "reports":
             part = open_queue(settings.queue_settings)
+        case "insights":
+            part = settings.open_insights()
         case _:
             part = open_limiter(settings)
     await part.close()

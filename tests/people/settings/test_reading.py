@@ -192,6 +192,7 @@ WRONG: Final[Mapping[str, tuple[str, ...]]] = {
     "SITE_NAME": (" ",),
     "SITE_TAGLINE": ("x" * 121,),
     "SITE_LOGO": ("/nowhere/logo.svg", __file__),
+    "SITE_SOURCES": ("/nowhere/SOURCES.md", "/bin/sh"),
     "SITE_IMPRINT": ("http://house.example",),
     "SITE_CONTACT": ("javascript:alert(1)",),
     "SITE_PRIVACY": ('https://house.example/"><script>',),

@@ -100,12 +100,14 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The world of the page in a house of its own, and with the logo of a shop."""
     folder = tmp_path_factory.mktemp("house")
     (folder / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
+    (folder / "SOURCES.md").write_text("# Data: <b>Maps</b> (CC0)\n\nLicence: *all* of it.\n")
     shops = [{**one, "logo": LOGO} if one is BOOKS else one for one in SHOPS]
     settings = settings_in(
         folder,
         data_dir=web_world(folder / "world", shops),
         quota_anonymous=QuotaClass(reads=10_000, suggest=10_000, reports=0),
         site_logo=folder / "logo.svg",
+        site_sources=folder / "SOURCES.md",
         **HOUSE,
     )
     with served(create_app(settings)) as base:
@@ -452,6 +454,19 @@ def test_the_house_is_the_operators_own(house: str, path: str) -> None:
     hrefs = [given["href"] for tag, given in page.elements if tag == "a"]
     assert {HOUSE["site_imprint"], HOUSE["site_contact"]} <= set(hrefs)
     assert ("img", "assets/logo") in [(tag, given.get("src")) for tag, given in page.elements]
+
+
+@pytest.mark.rule("F20")
+def test_the_footer_links_to_where_the_catalogue_is_from_as_plain_text(house: str, site: Site) -> None:
+    link = f'<a href="sources.txt">{escape("Data: <b>Maps</b> (CC0)")}</a>'
+    assert all(link.encode() in get(house, path).body for path in ("/", "/?shop=shop_books", "/?q=mill"))
+    sources = get(house, "/sources.txt")
+    assert (sources.headers["content-type"], sources.body) == (
+        "text/plain; charset=utf-8",
+        b"# Data: <b>Maps</b> (CC0)\n\nLicence: *all* of it.",
+    )
+    assert get(site.base, "/sources.txt").status == 404
+    assert b"sources.txt" not in get(site.base, "/").body
 
 
 @pytest.mark.fast
