@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,8 +84,7 @@ def _missing_changes(sink: "Sink") -> "MissingChanges | None":
     live = sink.live()
     if live is None or not live.readable:
         return None
-    with closing(sink.edit(live.generation)) as editor:
-        known = editor.operations()
+    known = sink.reader(live.generation).operations()
     return None if known is None else known.missing
 
 

@@ -49,8 +49,7 @@ def _of_sink(sink: "Sink", states: "States") -> Iterator[Section]:
     yield _index(live, sink.location)
     operations: Operations | None = None
     if live is not None and live.readable:
-        with closing(sink.edit(live.generation)) as editor:
-            operations = editor.operations()
+        operations = sink.reader(live.generation).operations()
     yield _follower(None if operations is None else operations.follower)
     missing = None if operations is None else operations.missing
     if missing is None:

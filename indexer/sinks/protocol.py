@@ -210,6 +210,9 @@ class Sink(Protocol):
     def begin(self, generation: str) -> GenerationWriter:
         """Start a new generation next to the live one."""
 
+    def reader(self, generation: str) -> GenerationReader:
+        """Read a sealed generation, without the lease. Raises SinkError as `edit`."""
+
     def edit(self, generation: str) -> GenerationEditor:
         """Open a sealed generation for changes. Raises SinkError, among others if it does not exist or has no stamp."""
 

@@ -73,6 +73,9 @@ class MemorySink:
         self._unpublished[generation] = writer
         return writer
 
+    def reader(self, generation: str) -> "MemoryEditor":
+        return self.edit(generation)
+
     def edit(self, generation: str) -> "MemoryEditor":
         if self.stamp is not None and self.stamp.generation == generation:
             return MemoryEditor(self)

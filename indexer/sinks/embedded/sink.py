@@ -88,6 +88,10 @@ class EmbeddedSink:
             raise SinkError(f"{self._root} cannot be written: {error.strerror}") from error
         return EmbeddedWriter(self._root, generation, self._band_width)
 
+    def reader(self, generation: str) -> EmbeddedReader:
+        read_stamp(self._root, generation)
+        return EmbeddedReader(self._root, generation)
+
     def edit(self, generation: str) -> EmbeddedEditor:
         stamp = read_stamp(self._root, generation)
         editor = EmbeddedEditor(self._root, stamp, self._merging)

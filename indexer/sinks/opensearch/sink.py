@@ -148,6 +148,9 @@ class OpenSearchSink:
             raise
         return writer
 
+    def reader(self, generation: str) -> OpenSearchReader:
+        return OpenSearchReader(self._client, self._prefix, generation)
+
     def edit(self, generation: str) -> OpenSearchEditor:
         return OpenSearchEditor(
             self._client,

@@ -182,3 +182,12 @@ def test_a_nearly_full_disk_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyP
 )
 def test_times_have_their_two_largest_units(seconds: float, text: str) -> None:
     assert ago(seconds) == text
+
+
+@pytest.mark.parametrize("words", [("index", "status"), ("status",)])
+def test_looking_removes_no_file_that_a_running_job_writes(folder: Path, words: tuple[str, ...]) -> None:
+    (live,) = (folder / "var" / "index" / "generations").iterdir()
+    written = live / ".tmp-of-a-follower"
+    written.touch()
+    assert run(folder, *words).code == 0
+    assert written.exists()
