@@ -70,13 +70,15 @@ async def test_a_beginning_with_a_typo_is_closest_to_what_is_suggested(site: Sit
     page, _ = await visitor.visit(site.base, "/?q=hrab")
     main = await shown(page, "results")
     await expect(main.locator("h1")).to_have_text("Closest to “hrab”")
+    await expect(main.locator(".lead")).to_have_text("No shop fits exactly. These names are close to it.")
     await expect(main.locator("#did-you-mean")).to_contain_text("Harbour Lane Books")
 
 
 async def test_where_nothing_is_found_what_is_suggested_leads_on(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=moss+stat")
     main = await shown(page, "results")
-    await expect(main.locator("h1")).to_have_text("No shop fits all of “moss stat”")
+    await expect(main.locator("h1")).to_have_text("Closest to “moss stat”")
+    await expect(main.locator(".lead")).to_have_text("No shop fits all of these words. These shops fit some of them.")
     broader = main.locator(".broader")
     assert await texts(broader.locator("h2")) == ["stat (1 shop)", "moss (1 shop)"]
     assert await texts(broader.locator("p")) == ["without moss", "without stat"]
