@@ -33,7 +33,7 @@ from service.http.messages import (
 )
 from service.runtime.caller import Caller, Channel, Proxies
 from service.suggest.responder import Refused, SuggestRequest, SuggestResponder
-from service.web.site import Head, Site, address, market, sells
+from service.web.site import Head, Site, address, is_elsewhere, market, sells
 from shop_directory.runtime.request_context import current, new_request_context
 
 _PAGE: Final = 25
@@ -184,6 +184,8 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     )
     path = f"/{address(shop=shop['domain'])}"
     head = Head(shop["name"], description, path, shop.get("logo_url"), {"@context": _SCHEMA, **_linked_shop(shop)})
+    # Codes that are not for the visitor's country come last.
+    listed = sorted(coupons["results"], key=lambda coupon: is_elsewhere(coupon, asked["country"]))
     answers = {
         "get_shop": shop,
         "list_coupons": coupons,
@@ -194,7 +196,7 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         "answers": answers,
         "shop": shop,
         "categories": carried,
-        "coupons": {**coupons, "results": coupons["results"][:_MOST_CODES]},
+        "coupons": {**coupons, "results": listed[:_MOST_CODES]},
         "more_codes": max(0, codes - _MOST_CODES),
         "policies": policies,
         "country": asked["country"],
