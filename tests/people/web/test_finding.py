@@ -1,5 +1,7 @@
 """Results: paging with the total, words that were ignored, what may have been meant, and an honest "nothing"."""
 
+import re
+
 import pytest
 from playwright.async_api import Page, expect
 
@@ -136,6 +138,9 @@ async def test_the_start_is_one_screen_whose_examples_all_find_shops(sample: Sam
 
     examples = main.locator(".example")
     await expect(examples).to_have_count(3)
+    assert [
+        text for text in await texts(examples) if not re.fullmatch(r"\w+( \w+)?", text) or text != text.lower()
+    ] == []
     for text in await texts(examples):
         await page.goto(sample.base)
         await examples.get_by_text(text, exact=True).click()
