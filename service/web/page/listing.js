@@ -126,8 +126,9 @@ function shopRow(shop, { query, country, shipsTo }, implied = new Map()) {
       make("span", {}, joined(shop.categories.map(category))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
-      make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed")),
-      shop.ships_to === "unknown" ? make("span", {}, missing(`shipping to ${countryName(shipsTo)} not stated`)) : null) : null);
+      shop.offers_total ? make("span", {}, count(shop.offers_total, "offer")) : null,
+      shop.ships_to ? make("span", {}, shop.ships_to === "yes" ? `Ships to ${countryName(shipsTo)}`
+        : missing(`shipping to ${countryName(shipsTo)} not stated`)) : null) : null);
 }
 
 // The shops and categories that may be meant where nothing is found: of did_you_mean, then of what is suggested.

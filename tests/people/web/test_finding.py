@@ -255,11 +255,14 @@ async def test_a_destination_keeps_shops_that_ship_there_and_counts_those_that_d
     await page.wait_for_url("**/?q=&ships_to=FR")
     await expect(page.locator("#view")).to_contain_text("1 shop shipping to France")
     assert await listed(page) == ["shop_books"]
+    await expect(page.locator("[data-shop]")).to_contain_text("Ships to France")
 
     await page.get_by_role("checkbox", name="Also those that do not say").check()
     await page.wait_for_url("**/?q=&ships_to=FR&include_unsettled=true")
     await expect(page.locator("[data-shop]")).to_have_count(25)
     assert (await listed(page))[0] == "shop_books"
+    await expect(page.locator("[data-shop]").filter(has_text="Ships to France")).to_have_count(1)
+    await expect(page.locator("#view")).not_to_contain_text("no offers listed")
     marks = await texts(page.locator("[data-shop]").filter(has_text="shipping to France not stated"))
     assert len(marks) == 24
 

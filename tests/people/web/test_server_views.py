@@ -360,6 +360,12 @@ async def test_what_is_closest_is_the_answer_with_and_without_scripts(
     assert read[0].replace(" “", "").replace("”", "") == read[1].replace(" “", "").replace("”", "")
 
 
+@pytest.mark.rule("F1", "F18")
+def test_a_row_says_whether_its_shop_ships_to_the_chosen_country(site: Site) -> None:
+    page = get(site.base, "/?q=&ships_to=FR&include_unsettled=true").body.decode()
+    assert (page.count("<span>Ships to France</span>"), page.count("shipping to France not stated</span>")) == (1, 24)
+
+
 @pytest.mark.rule("F18", "Q2")
 def test_a_view_without_suggestions_is_whole(tmp_path: Path) -> None:
     with limited(tmp_path, quota_anonymous=QuotaClass(reads=9, suggest=1, reports=0)) as base:
