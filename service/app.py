@@ -177,7 +177,7 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
 
 def _pages(site: Site, start: ASGIApp, parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """The views of the page and the sitemap by path, over the same calls as the tools."""
-    views = Views(site, parts.dispatcher, parts.trusted)
+    views = Views(site, parts.dispatcher, parts.responder, parts.trusted)
     pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint, refused=views.refused))}
     if site.sitemap:
         pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, parts.trusted).endpoint)

@@ -75,8 +75,9 @@ class Site:
             lstrip_blocks=True,
         )
         self._templates.globals |= {"site": self, "address": address, "query": "", "as_of": "", "answers": {}}
-        filters = (market, markets, sells, money, delivery, day, sign, tone)
+        filters = (market, markets, sells, money, saving, counts, delivery, day, sign, tone)
         self._templates.filters |= {each.__name__: each for each in filters}
+        self._templates.tests["elsewhere"] = is_elsewhere
 
     @property
     def policy(self) -> bytes:
@@ -140,6 +141,35 @@ def sells(countries: Sequence[str]) -> str:
 def money(price: Mapping[str, str]) -> str:
     """An amount with its currency."""
     return f"{price['amount']} {price['currency']}"
+
+
+def saving(discount: Mapping[str, Any] | None) -> str:
+    """What a code takes off, as `coupons.js` says it; empty where that is not stated."""
+    if discount is None:
+        return ""
+    value, currency = discount["value"], discount["currency"]
+    texts = {"percent": f"{value}% off", "amount": f"{value} {currency} off", "free_shipping": "Free shipping"}
+    return texts.get(discount["kind"], "Another advantage")
+
+
+def is_elsewhere(coupon: Mapping[str, Any], country: str | None) -> bool:
+    """Whether a code is stated to be valid in other countries only."""
+    return bool(country and coupon["countries"]) and not {country, WORLDWIDE} & set(coupon["countries"])
+
+
+def counts(coupons: Mapping[str, Any]) -> str:
+    """A sentence of the counts of codes that are above zero, as `coupons.js` says it."""
+    withheld, total = coupons["withheld"], coupons["total_count"]
+    usable = total - sum(withheld.values())
+    texts = (
+        (usable, "may work", "may work"),
+        (withheld["expired"], "has expired", "have expired"),
+        (withheld["verified_rejected"], "was rejected in a real checkout", "were rejected in a real checkout"),
+        (withheld["reserved_test_domain"], "is for tests only", "are for tests only"),
+        (withheld["policy"], "is withheld by a display policy", "are withheld by a display policy"),
+    )
+    parts = ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in texts if number)
+    return f"{total:,} {'code' if total == 1 else 'codes'} known: {parts}."
 
 
 def delivery(time: Mapping[str, Any] | None) -> str:

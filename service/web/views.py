@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
+import orjson
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -31,10 +32,13 @@ from service.http.messages import (
     stamp_headers,
 )
 from service.runtime.caller import Caller, Channel, Proxies
-from service.web.site import Head, Site, address, sells
-from shop_directory.runtime.request_context import current
+from service.suggest.responder import Refused, SuggestRequest, SuggestResponder
+from service.web.site import Head, Site, address, is_elsewhere, market, sells
+from shop_directory.runtime.request_context import current, new_request_context
 
 _PAGE: Final = 25
+# The most shops, and the most categories, that are suggested: as many as the script asks for.
+_SUGGESTED: Final = 6
 # A page shows so many codes of a shop, and says how many more there are.
 _MOST_CODES: Final = 100
 _OFFSET: Final = re.compile(r"[0-9]{1,9}")
@@ -63,8 +67,8 @@ class PageEndpoint:
 class Views:
     """Makes the views of one site."""
 
-    def __init__(self, site: Site, dispatcher: Dispatcher, trusted: Proxies) -> None:
-        self._site, self._dispatcher, self._trusted = site, dispatcher, trusted
+    def __init__(self, site: Site, dispatcher: Dispatcher, responder: SuggestResponder, trusted: Proxies) -> None:
+        self._site, self._dispatcher, self._responder, self._trusted = site, dispatcher, responder, trusted
         # For all addresses of the page but the start page's.
         self.endpoint = Endpoint(READING, self._answer)
 
@@ -113,7 +117,27 @@ class Views:
             return [first]
         calls = [self._dispatcher.call(name, given, caller) for name, given in more.items()]
         outcomes = [first, *await asyncio.gather(*calls)]
+        if tool == "find_shop" and not first.document["total_count"] and (near := await self._near(asked, caller)):
+            outcomes.append(near)
         return sorted(outcomes, key=lambda outcome: outcome.error is not None)
+
+    async def _near(self, asked: Mapping[str, Any], caller: Caller) -> Outcome | None:
+        """What /suggest answers to a query without matches; None where it refuses, which is not the view's failure."""
+        if not asked["query"]:
+            return None
+        countries = asked["countries"] or []
+        given = {"q": asked["query"], "limit": _SUGGESTED, **({"country": countries[0]} if len(countries) == 1 else {})}
+        context = current() or new_request_context(caller.request_id)
+        request = SuggestRequest(urlencode(given).encode(), context, caller.address, caller.token)
+        try:
+            response = await self._responder.respond(request)
+        finally:
+            self._responder.flush_metrics()
+        if isinstance(response, Refused) or response.cached is None:
+            return None
+        body = response.cached.query + response.cached.results
+        stamp = response.snapshot.stamp
+        return Outcome(caller.request_id, orjson.loads(body), body, stamp, None, response.quota)
 
 
 def asked_view(query_string: bytes) -> dict[str, Any]:
@@ -160,6 +184,8 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     )
     path = f"/{address(shop=shop['domain'])}"
     head = Head(shop["name"], description, path, shop.get("logo_url"), {"@context": _SCHEMA, **_linked_shop(shop)})
+    # Codes that are not for the visitor's country come last.
+    listed = sorted(coupons["results"], key=lambda coupon: is_elsewhere(coupon, asked["country"]))
     answers = {
         "get_shop": shop,
         "list_coupons": coupons,
@@ -170,7 +196,7 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         "answers": answers,
         "shop": shop,
         "categories": carried,
-        "coupons": {**coupons, "results": coupons["results"][:_MOST_CODES]},
+        "coupons": {**coupons, "results": listed[:_MOST_CODES]},
         "more_codes": max(0, codes - _MOST_CODES),
         "policies": policies,
         "country": asked["country"],
@@ -179,7 +205,7 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
 
 
 def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
-    found, categories = (outcome.document for outcome in outcomes)
+    found, categories, *suggested = (outcome.document for outcome in outcomes)
     names = _names(categories)
     chosen = " or ".join(names.get(slug, slug) for slug in asked["categories"] or ())
     query, total = asked["query"], found["total_count"]
@@ -203,15 +229,19 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     head = Head(
         title, f"{shops} in {chosen}." if chosen and not query else f"{shops} for this search.", path, data=data
     )
+    near = _nearest(found, suggested)
+    given = {**found, "near": suggested[0]} if suggested else found
     values = {
-        "answers": {"find_shop": found, "list_categories": categories},
+        "answers": {"find_shop": given, "list_categories": categories},
         "found": found,
+        "near": near,
+        "within": _within(asked),
+        "lead": f"{shops}{_within(asked)}" if total else _difference(asked, found, near),
         "query": query,
         # If there are several countries, none is that of the visitor.
         "country": asked["countries"][0] if len(asked["countries"] or ()) == 1 else None,
         "title": title,
         "chosen": chosen,
-        "shops": shops,
         "asked": asked,
         "names": names,
         "categories": categories["results"],
@@ -219,6 +249,41 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         "broader": [(one, _address_of({**asked, "query": one["query"]})) for one in found.get("broader") or ()],
     }
     return "results.html", head, values
+
+
+def _nearest(found: Mapping[str, Any], suggested: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The shops and categories that may be meant where nothing is found: of did_you_mean, then of what is suggested."""
+    if found["total_count"]:
+        return {"shops": [], "categories": []}
+    shops = {shop["id"]: shop for answer in ({"shops": found["did_you_mean"]}, *suggested) for shop in answer["shops"]}
+    return {
+        "shops": list(shops.values()),
+        "categories": [category for answer in suggested for category in answer["categories"]],
+    }
+
+
+def _within(asked: Mapping[str, Any]) -> str:
+    """What the filters besides the categories require of a shop; empty without any of them."""
+    ships_to, countries = asked["ships_to"], asked["countries"]
+    or_silent = " or not saying so" if asked["include_unsettled"] else ""
+    parts = (
+        ships_to and f" shipping to {market(ships_to)}{or_silent}",
+        asked["has_code"] and " with a code now",
+        countries and f" selling in {' or '.join(map(market, countries))}, worldwide, or not stating where",
+    )
+    return ",".join(filter(None, parts))
+
+
+def _difference(asked: Mapping[str, Any], found: Mapping[str, Any], near: Mapping[str, Any]) -> str:
+    """How what is closest differs from what was asked for."""
+    if within := _within(asked):
+        return f"No shop fits among those{within}."
+    if found.get("broader"):
+        return "No shop fits all of these words. These shops fit some of them."
+    for kind, named in (("shops", "names"), ("categories", "categories")):
+        if near[kind]:
+            return f"No shop fits exactly. These {named} are close to it."
+    return f"No shop {'of these categories' if asked['categories'] else 'in the directory'} fits."
 
 
 def _names(categories: Mapping[str, Any]) -> dict[str, str]:

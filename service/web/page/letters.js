@@ -1,51 +1,49 @@
-// Which words of a text match what was typed.
+// Which letters of a text match what was typed.
 
 import { make } from "./elements.js";
 
-// The words of a text: their folded letters, and where they begin and end.
-function wordsOf(text) {
-  const words = [];
-  let [at, open] = [0, false];
+// The folded letters of a text without what is between its words, and of each: from and to where it stands in the text,
+// and whether it is the first one of a word.
+function lettersOf(text) {
+  const places = [];
+  let [letters, at, open] = ["", 0, false];
   for (const sign of text) {
-    const to = at + sign.length;
+    const from = at;
+    at += sign.length;
     for (const letter of sign.toUpperCase().toLowerCase().normalize("NFKD")) {
       if (/[\p{L}\p{N}]/u.test(letter)) {
-        if (!open) words.push({ letters: "", from: at });
-        open = true;
-        words.at(-1).letters += letter;
+        letters += letter;
+        // A letter may be two units of the string.
+        for (let unit = 0; unit < letter.length; unit += 1) {
+          places.push([from, at, !open]);
+          open = true;
+        }
       } else if (!/[\p{M}\p{Cf}'’]/u.test(letter)) open = false;
-      if (open) words.at(-1).to = to;
+      else if (open) places.at(-1)[1] = at;
     }
-    at = to;
   }
-  return words;
+  return [letters, places];
 }
 
-// How many words from one on the letters begin or run through; 0 if they are not there.
-function run(words, at, letters) {
-  let joined = "";
-  for (let end = at; end < words.length && letters.startsWith(joined); end += 1) {
-    joined += words[end].letters;
-    if (joined.startsWith(letters)) return end + 1 - at;
-  }
-  return 0;
-}
-
-// The text with each word marked that a typed word, or all that was typed, begins, runs through or is inside of; null
-// without a match. What matches only in part is not marked.
+// The text with the letters marked that were typed, as words or all together, where they begin a word, run through
+// several or are inside of one; null without a match. What matches only in part is not marked.
 export function marked(text, typed) {
-  const [words, wanted] = [wordsOf(text), wordsOf(typed).map(({ letters }) => letters)];
-  const hit = new Set();
-  words.forEach(({ letters }, at) => {
-    for (const one of [...wanted, wanted.join("")]) {
-      const inside = one.length > 2 && letters.includes(one) ? 1 : 0;
-      for (let next = at; one && next < at + (run(words, at, one) || inside); next += 1) hit.add(next);
-    }
-  });
+  const [letters, places] = lettersOf(text);
   const nodes = [];
-  let end = 0;
-  words.forEach(({ from, to }, at) => {
-    if (hit.has(at)) nodes.push(text.slice(end, from), make("mark", {}, text.slice(from, end = to)));
+  const hit = new Set();
+  for (const [one] of [...typed.split(/[\s-]/), typed].map(lettersOf)) {
+    places.forEach(([, , first], at) => {
+      const isInside = one.length > 2 && !places.slice(at + 1, at + one.length).some(([, , next]) => next);
+      if (!letters.startsWith(one, at) || !(first || isInside)) return;
+      for (let next = at; next < at + one.length; next += 1) hit.add(next);
+    });
+  }
+  let [end, mark] = [0];
+  places.forEach(([from, to], at) => {
+    if (!hit.has(at)) return;
+    if (!mark || from > end) nodes.push(text.slice(end, from), mark = make("mark"));
+    mark.append(text.slice(Math.max(from, end), to));
+    end = to;
   });
-  return nodes.length ? make("bdi", {}, nodes, text.slice(end)) : null;
+  return mark ? make("bdi", {}, nodes, text.slice(end)) : null;
 }

@@ -38,7 +38,7 @@ export async function listing(route, signal, announce, go) {
     nodes: [make("div", { class: "narrowed" },
       make("div", { class: "head" },
         make("h1", { tabindex: "-1" }, heading.nodes),
-        found.total_count ? make("p", { class: "lead" }, extent(route, shops.length, found.total_count)) : null,
+        make("p", { class: "lead" }, found.total_count ? extent(route, shops.length, found.total_count) : difference(route, found, near)),
         notice(found),
         shops.length ? meant(found.did_you_mean, route.country) : null),
       filters(route, found, go), list)],
@@ -56,8 +56,17 @@ function title({ query, categories }, found, near) {
 // What is nearest to a query without matches is its result: the page says so, and does not say that nothing was found.
 function opening({ total_count: total, broader }, near) {
   if (total) return "Shops for “";
-  if (broader?.length) return "No shop fits all of “";
-  return near.shops.length ? "Closest to “" : "Nothing found for “";
+  return broader?.length || near.shops.length || near.categories.length ? "Closest to “" : "Nothing found for “";
+}
+
+// How what is closest differs from what was asked for.
+function difference(route, { broader }, near) {
+  const filtered = within(route);
+  if (filtered) return `No shop fits among those${filtered}.`;
+  if (broader?.length) return "No shop fits all of these words. These shops fit some of them.";
+  if (near.shops.length) return "No shop fits exactly. These names are close to it.";
+  if (near.categories.length) return "No shop fits exactly. These categories are close to it.";
+  return `No shop ${route.categories.length ? "of these categories" : "in the directory"} fits.`;
 }
 
 // What the filters besides the categories ask of a shop; empty without any of them.
@@ -117,15 +126,16 @@ function shopRow(shop, { query, country, shipsTo }, implied = new Map()) {
       make("span", {}, joined(shop.categories.map(category))),
       make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
         : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
-      make("span", {}, shop.offers_total ? count(shop.offers_total, "offer") : missing("no offers listed")),
-      shop.ships_to === "unknown" ? make("span", {}, missing(`shipping to ${countryName(shipsTo)} not stated`)) : null) : null);
+      shop.offers_total ? make("span", {}, count(shop.offers_total, "offer")) : null,
+      shop.ships_to ? make("span", {}, shop.ships_to === "yes" ? `Ships to ${countryName(shipsTo)}`
+        : missing(`shipping to ${countryName(shipsTo)} not stated`)) : null) : null);
 }
 
 // The shops and categories that may be meant where nothing is found: of did_you_mean, then of what is suggested.
-async function nearest({ near, query, country }, { total_count: total, did_you_mean: meant }, signal) {
+async function nearest({ near, query, country }, { total_count: total, did_you_mean: meant, near: answered }, signal) {
   const none = { shops: [], categories: [] };
   if (total) return none;
-  const suggested = near ?? (query ? await suggest(query, country, signal).catch(() => none) : none);
+  const suggested = near ?? answered ?? (query ? await suggest(query, country, signal).catch(() => none) : none);
   const shops = new Map([...meant, ...suggested.shops].map((shop) => [shop.id, shop]));
   return { shops: [...shops.values()], categories: suggested.categories };
 }
@@ -137,16 +147,13 @@ function nothing(route, found, { shops, categories: near }) {
     return make("p", { class: "plain" }, "This page lies behind the last shop. ",
       make("a", { href: hrefOf({ ...route, offset: 0 }) }, "To the first page"));
   }
-  const filtered = within(route);
-  const fits = filtered ? `fits among those${filtered}` : categories.length ? "of these categories fits" : "in the directory fits";
   const links = [
     ...near.map(({ slug, category: name }) => [{ categories: [slug], country }, name]),
-    ...(filtered || (query && categories.length) ? [[{ query, categories: [] }, "Look without filters"]] : []),
+    ...(within(route) || (query && categories.length) ? [[{ query, categories: [] }, "Look without filters"]] : []),
     [{ country }, "Browse the categories"],
   ];
   const broader = found.broader ?? [];
   return make("div", { class: "plain" },
-    (broader.length || shops.length) && !filtered ? null : make("p", { class: "sentence" }, `No shop ${fits}.`),
     broader.map((wider, at) => broaderList(wider, at, route)),
     shops.length ? make("h2", { id: "near" }, "Did you mean") : null,
     shops.length ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, shops.map((shop) => shopRow(shop, route))) : null,

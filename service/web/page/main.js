@@ -3,6 +3,7 @@
 import { account, countryChoice } from "./account.js";
 import { hrefOf, routeOf, shopRoute } from "./address.js";
 import { hasPlenty, suggest } from "./api.js";
+import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { combobox, suggested } from "./combobox.js";
 import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
@@ -11,7 +12,7 @@ import { listing } from "./listing.js";
 import { SOON, skeleton } from "./sections.js";
 import { shop } from "./shop.js";
 import { intro, start } from "./start.js";
-import { SITE, count, dateTime } from "./format.js";
+import { SITE, badge, count, dateTime } from "./format.js";
 
 const VIEWS = { start, results: listing, category: listing, shop };
 const [view, status, field, list, country, corner, panel, asOf] = ["view", "status", "search", "suggestions", "country",
@@ -176,8 +177,14 @@ field.addEventListener("input", () => move(false));
 view.addEventListener("change", commit, true);
 
 async function suggestions(text, signal) {
-  answered = { ...await suggest(text, route.country, signal), text };
+  const [found] = await Promise.all([suggest(text, route.country, signal), loadNames(signal)]);
+  answered = { ...found, text };
   const groups = suggested(answered, text, (number) => count(number, "shop"), readable);
+  // By their images, and the categories of shops, rows are told apart.
+  for (const { kind, found, nodes } of groups.flatMap(([, rows]) => rows)) {
+    nodes.unshift(kind === "shop" ? badge(found) : categoryIcon(found.slug));
+    if (kind === "shop") nodes.push(make("span", { part: "kind" }, bdi(categoryName(found.category))));
+  }
   const all = { kind: "all", nodes: [make("span", { part: "name" }, "All results for “", bdi(text.trim()), "”")] };
   return groups.some(([, rows]) => rows.length) ? [...groups, ["", [all]]] : groups;
 }

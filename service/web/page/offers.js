@@ -22,11 +22,14 @@ export async function offers(found, signal, announce) {
     rest > 0 ? make("p", { class: "small" }, `The newest ${found.offers.length} of ${count(found.offers_total, "offer")}.`) : ""];
 }
 
+// What cannot be ordered has no way to a checkout.
+const isSoldOut = ({ availability }) => availability === "out_of_stock" || availability === "discontinued";
+
 function offerRow(offer, signal, announce) {
   const box = make("div", { class: "box" });
   const button = make("button", {
     type: "button", class: "quiet", "aria-label": `To the checkout: ${offer.title}`, onclick: look }, "To the checkout");
-  box.append(button);
+  if (!isSoldOut(offer)) box.append(button);
 
   async function look() {
     // Opened in the click handler: a browser may block it as a pop-up later.

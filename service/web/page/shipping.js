@@ -8,14 +8,13 @@ const SOURCES = { policy_page: "the shop’s page on shipping", structured_data:
 
 export async function shipping(input, country, signal) {
   const { shipping: found, returns } = await call("get_shop_policies", { ...input, country }, signal);
-  const back = returns ? [
-    ["Returns", period(returns)],
-    ...(returns.countries ? [["Returns apply in", countryNames(returns.countries)]] : []),
-    ["Returns last checked", dateTime(returns.checked_at)],
-  ] : [];
+  const back = returns ? [make("h2", {}, "Returns"), facts(
+    ["As stated", period(returns)],
+    ...(returns.countries ? [["Apply in", countryNames(returns.countries)]] : []),
+    ["Last checked", dateTime(returns.checked_at)])] : [];
   if (!found.collected) {
     return ["missing", make("p", { class: "missing" },
-      "Nothing was gathered about this shop’s shipping; this is not a no."), returns ? facts(...back) : ""];
+      "Nothing was gathered about this shop’s shipping; this is not a no."), ...back];
   }
   return ["ok", verdict(found.ships_to, country), facts(
     ["Ships to", countryNames(found.destinations)],
@@ -24,8 +23,7 @@ export async function shipping(input, country, signal) {
     ["Delivery time", delivery(found.delivery_time)],
     ["Free shipping from", money(found.free_shipping_threshold)],
     ["Read from", SOURCES[found.source] ?? null],
-    ["Last checked", dateTime(found.checked_at)],
-    ...back)];
+    ["Last checked", dateTime(found.checked_at)]), ...back];
 }
 
 // How long a shop takes goods back, by its own statement.

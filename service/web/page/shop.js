@@ -22,7 +22,11 @@ const elementOf = ({ element }) => element;
 export async function shop(route, signal, announce) {
   const input = { shop_domain: route.shop };
   let { country } = route;
-  const couponPart = section("coupons", "Codes", () => coupons(input, signal, announce));
+  let codes;
+  const couponPart = section("coupons", "Codes", async () => {
+    codes ??= await call("list_coupons", input, signal);
+    return coupons(codes, country, signal, announce);
+  });
   const shippingPart = section("shipping", "Shipping", () => shipping(input, country, signal));
   const trustPart = section("trust", "Measured facts", () => trust(input, signal));
   const filled = [couponPart, shippingPart, trustPart].map(({ fill }) => fill());
@@ -44,10 +48,11 @@ export async function shop(route, signal, announce) {
         : [couponPart, shippingPart, offerPart, trustPart].map(elementOf)),
       reportShop(found, signal, announce),
     ],
-    // A change of the country affects only the verdict on shipping.
+    // A change of the country affects only the order of the codes and the verdict on shipping.
     adapt(other) {
       if (other.view !== "shop" || other.shop !== route.shop) return false;
       country = other.country;
+      couponPart.fill();
       shippingPart.fill();
       return true;
     },

@@ -40,7 +40,7 @@ export async function start({ country }, signal) {
     status: "",
     nodes: [
       ...intro(),
-      total ? make("p", { class: "links" }, "Try ", examples(shops, country)) : null,
+      total ? make("p", { class: "links" }, "Try ", examples(categories, shops, country)) : null,
       heading("Categories", rest.length ? all : ""),
       total ? make("ul", { class: "tiles" }, tiles) : make("p", { class: "plain" }, "The directory holds no shops yet."),
       heading("Popular shops", make("a", { href: hrefOf({ query: "", categories: [], country }) }, "All shops")),
@@ -56,15 +56,19 @@ function tile(to, face, name, aside, data) {
   return make("li", {}, make("a", { href: hrefOf(to), ...data }, face, named(name), make("span", { class: "aside" }, aside)));
 }
 
-// Searches that find at least one of these shops: one by its name, one by its category, one by category and market.
-function examples(shops, country) {
+// Searches as a person types them, each of which finds a shop: one by its name, one by a category, one by category and
+// market. Names of one word are preferred.
+function examples(categories, shops, country) {
   const kind = ({ category }) => categoryName(category);
   const sold = shops.filter(({ countries }) => /^[A-Z]{2}$/.test(countries?.[0]));
   const texts = [
     shops.map(({ name }) => name),
-    shops.slice(1).map(kind),
+    categories.map(({ category }) => category),
     sold.reverse().map((shop) => `${kind(shop)} ${countryName(shop.countries[0])}`),
-  ].map((some) => some.find((text) => text.length <= SHORT)).filter(Boolean);
+  ].map((some, at) => {
+    const short = some.filter((text) => text.length <= SHORT);
+    return short.find((text) => (at < 2 ? /^[\p{L}\p{M}]+$/u : /^[\p{L}\p{M}]+ [\p{L}\p{M}]+$/u).test(text)) ?? short[0];
+  }).filter(Boolean).map((text) => text.toLowerCase());
   return joined([...new Set(texts)].map((text) =>
     make("a", { class: "example", href: hrefOf({ query: text, categories: [], country }) }, bdi(text))), " ");
 }

@@ -60,8 +60,13 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     """Serves shops of a test's own, with other records or settings; returns the base URL."""
     with ExitStack() as stack:
 
-        def begin(shops: Lines, categories: Lines = (), **settings: Any) -> str:  # noqa: ANN401 - any setting
-            index = embedded_world(tmp_path, shops, categories=categories)
+        def begin(
+            shops: Lines,
+            categories: Lines = (),
+            coupons: Lines = (),
+            **settings: Any,  # noqa: ANN401 - any setting
+        ) -> str:
+            index = embedded_world(tmp_path, shops, categories=categories, coupons=coupons)
             return stack.enter_context(served(create_app(Settings(data_dir=index, **settings))))
 
         yield begin

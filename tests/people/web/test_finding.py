@@ -1,5 +1,7 @@
 """Results: paging with the total, words that were ignored, what may have been meant, and an honest "nothing"."""
 
+import re
+
 import pytest
 from playwright.async_api import Page, expect
 
@@ -70,13 +72,15 @@ async def test_a_beginning_with_a_typo_is_closest_to_what_is_suggested(site: Sit
     page, _ = await visitor.visit(site.base, "/?q=hrab")
     main = await shown(page, "results")
     await expect(main.locator("h1")).to_have_text("Closest to “hrab”")
+    await expect(main.locator(".lead")).to_have_text("No shop fits exactly. These names are close to it.")
     await expect(main.locator("#did-you-mean")).to_contain_text("Harbour Lane Books")
 
 
 async def test_where_nothing_is_found_what_is_suggested_leads_on(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=moss+stat")
     main = await shown(page, "results")
-    await expect(main.locator("h1")).to_have_text("No shop fits all of “moss stat”")
+    await expect(main.locator("h1")).to_have_text("Closest to “moss stat”")
+    await expect(main.locator(".lead")).to_have_text("No shop fits all of these words. These shops fit some of them.")
     broader = main.locator(".broader")
     assert await texts(broader.locator("h2")) == ["stat (1 shop)", "moss (1 shop)"]
     assert await texts(broader.locator("p")) == ["without moss", "without stat"]
@@ -134,6 +138,9 @@ async def test_the_start_is_one_screen_whose_examples_all_find_shops(sample: Sam
 
     examples = main.locator(".example")
     await expect(examples).to_have_count(3)
+    assert [
+        text for text in await texts(examples) if not re.fullmatch(r"\w+( \w+)?", text) or text != text.lower()
+    ] == []
     for text in await texts(examples):
         await page.goto(sample.base)
         await examples.get_by_text(text, exact=True).click()
@@ -248,11 +255,14 @@ async def test_a_destination_keeps_shops_that_ship_there_and_counts_those_that_d
     await page.wait_for_url("**/?q=&ships_to=FR")
     await expect(page.locator("#view")).to_contain_text("1 shop shipping to France")
     assert await listed(page) == ["shop_books"]
+    await expect(page.locator("[data-shop]")).to_contain_text("Ships to France")
 
     await page.get_by_role("checkbox", name="Also those that do not say").check()
     await page.wait_for_url("**/?q=&ships_to=FR&include_unsettled=true")
     await expect(page.locator("[data-shop]")).to_have_count(25)
     assert (await listed(page))[0] == "shop_books"
+    await expect(page.locator("[data-shop]").filter(has_text="Ships to France")).to_have_count(1)
+    await expect(page.locator("#view")).not_to_contain_text("no offers listed")
     marks = await texts(page.locator("[data-shop]").filter(has_text="shipping to France not stated"))
     assert len(marks) == 24
 

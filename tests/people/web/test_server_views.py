@@ -31,6 +31,7 @@ from tests.people.web.steps import shown, sign_in, text_of
 from tests.people.web.test_accessible import SCREENS, assert_usable
 from tests.people.web.world import BOOKS, MARKUP, SCRIPT, SHOPS, web_world
 from tests.support.callers import issue
+from tests.support.sample import SampleService
 from tests.support.served import get, post, served, settings_in
 from tests.support.worlds import limited
 
@@ -321,7 +322,7 @@ def test_what_needs_a_token_is_in_no_view(site: Site) -> None:
 @pytest.mark.rule("M6.broader")
 def test_without_a_match_the_nearest_queries_and_shops_are_the_result(house: str) -> None:
     apart = get(house, "/?q=harbour+mill").body.decode()
-    assert "No shop fits all of “<bdi>harbour mill</bdi>”" in " ".join(apart.split())
+    assert "Closest to “<bdi>harbour mill</bdi>”" in " ".join(apart.split())
     assert '<a href="?q=harbour"><bdi>harbour</bdi></a> (1 shop)' in apart
     assert "without <q><bdi>mill</bdi></q>" in apart
     assert (
@@ -330,7 +331,47 @@ def test_without_a_match_the_nearest_queries_and_shops_are_the_result(house: str
     )
     near = get(house, "/?q=harbourlanebokos").body.decode()
     assert "Closest to “<bdi>harbourlanebokos</bdi>”" in " ".join(near.split())
-    assert "<bdi>Harbour Lane Books</bdi></a>?" in near
+    assert "<bdi>Harbour Lane Books</bdi></a>" in near
+
+
+@pytest.mark.rule("F18")
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize(
+    ("path", "heading", "lead", "links"),
+    [
+        ("/?q=lumn", "Closest to “lumn”", "No shop fits exactly. These names are close to it.", ["Lumen & Larch"]),
+        ("/?q=lumn&country=DE", "Closest to “lumn”", "No shop fits among those selling in Germany", ["Lumen & Larch"]),
+        ("/?q=zzqqxx", "Nothing found for “zzqqxx”", "No shop in the directory fits.", []),
+        ("/?q=lumen+zzqqxx+coffee", "Closest to “lumen zzqqxx coffee”", "No shop fits all of these words.", ["lumen"]),
+    ],
+)
+async def test_what_is_closest_is_the_answer_with_and_without_scripts(
+    sample: SampleService, visitor: Visitor, path: str, heading: str, lead: str, links: list[str]
+) -> None:
+    read = []
+    for screen in (Screen(), Screen(scripts=False)):
+        page, watch = await visitor.visit(sample.base, path, screen)
+        await expect(page.locator("h1")).to_have_text(heading)
+        await expect(page.locator(".lead")).to_contain_text(lead)
+        for link in links:
+            await expect(page.locator("#view").get_by_role("link", name=link, exact=True)).to_be_visible()
+        read.append(await text_of(page.locator(".found")))
+        assert watch.asked_for("/suggest") == []
+    assert read[0].replace(" “", "").replace("”", "") == read[1].replace(" “", "").replace("”", "")
+
+
+@pytest.mark.rule("F1", "F18")
+def test_a_row_says_whether_its_shop_ships_to_the_chosen_country(site: Site) -> None:
+    page = get(site.base, "/?q=&ships_to=FR&include_unsettled=true").body.decode()
+    assert (page.count("<span>Ships to France</span>"), page.count("shipping to France not stated</span>")) == (1, 24)
+
+
+@pytest.mark.rule("F18", "Q2")
+def test_a_view_without_suggestions_is_whole(tmp_path: Path) -> None:
+    with limited(tmp_path, quota_anonymous=QuotaClass(reads=9, suggest=1, reports=0)) as base:
+        shown = [get(base, "/?q=hrab") for _ in range(2)]
+    assert [reply.status for reply in shown] == [200, 200]
+    assert [b"Closest to" in reply.body for reply in shown] == [True, False]
 
 
 @pytest.mark.parametrize("path", ["/?shop=shop_markup", "/?category=markup", "/?q=%3C/script%3E%3Cimg+onerror=x%3E"])

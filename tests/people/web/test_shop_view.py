@@ -3,14 +3,15 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.people.web.browser import Visitor
+from tests.people.web.browser import DESKTOP, PHONE, Visitor
 from tests.people.web.conftest import Serve, Site
 from tests.people.web.steps import section, shown, sign_in, text_of
-from tests.support.catalogues import shop
+from tests.support.catalogues import coupon, shop
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
@@ -45,6 +46,7 @@ async def test_codes_say_what_is_proven_and_withheld_ones_are_only_counted(site:
     codes = coupons.locator("li, article, tr").filter(has=page.locator("[data-copy]"))
     await expect(codes).to_have_count(3)
 
+    await coupons.locator("summary", has_text="Details").nth(0).click()
     worked, inconclusive, untested = [(await text_of(codes.nth(at))).lower() for at in range(3)]
 
     for part in (
@@ -63,13 +65,41 @@ async def test_codes_say_what_is_proven_and_withheld_ones_are_only_counted(site:
     assert "18 oct 2026" in inconclusive
     assert "worked in" not in inconclusive
     # Nothing that is not known is listed.
-    assert untested == "never-tested copy not tested yet: it may work or not no end date report a problem"
+    assert untested == "never-tested copy not tested yet: it may work or not details report a problem"
     await expect(coupons).to_contain_text(
-        "7 codes found: 3 usable, 1 expired, 2 rejected in a real checkout, 0 on reserved test domains, "
-        "1 withheld by display policy."
+        "7 codes known: 3 may work, 1 has expired, 2 were rejected in a real checkout, "
+        "1 is withheld by a display policy."
     )
     for code in ("LONG-GONE", "REFUSED-A", "HELD-BACK"):
         await expect(page.locator("#view")).not_to_contain_text(code)
+
+
+async def test_codes_for_another_country_come_last_and_say_so(site: Site, visitor: Visitor) -> None:
+    for screen in (DESKTOP, replace(DESKTOP, scripts=False)):
+        page, _ = await visitor.visit(site.base, "/?shop=shop_books&country=AT", screen)
+        codes = page.locator(".coupon")
+        await expect(codes.locator(".status")).to_have_text(
+            ["Tested without a clear result, 18 Oct 2026", "Not tested yet: it may work or not", "Not for Austria"]
+        )
+        await expect(codes.last).to_contain_text("WORKED-10")
+        await codes.last.get_by_text("Details").click()
+        await expect(codes.last).to_contain_text("Worked in a real checkout, 18 Oct 2026")
+    page, _ = await visitor.visit(site.base, "/?shop=shop_books&country=AT")
+    await page.locator("#country").select_option("DE")
+    await expect(page.locator(".coupon").first).to_contain_text("WORKED-10")
+    await expect(page.locator(".status.bad")).to_have_count(0)
+
+
+async def test_a_code_is_never_broken(serve: Serve, visitor: Visitor) -> None:
+    code = "LONGEST" * 9
+    coupons = [coupon(code, "shop_moss")]
+    base = serve([shop("Moss", id="shop_moss")], coupons=coupons)
+    for screen in (PHONE, replace(PHONE, scripts=False)):
+        page, _ = await visitor.visit(base, "/?shop=shop_moss", screen)
+        shown = page.locator(".ticket code")
+        await expect(shown).to_have_text(code)
+        assert await shown.evaluate("one => one.clientHeight < 2 * parseFloat(getComputedStyle(one).fontSize)")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= screen.width
 
 
 async def test_a_code_is_copied_and_it_is_asked_whether_it_worked(site: Site, visitor: Visitor) -> None:
@@ -93,7 +123,7 @@ async def test_a_code_is_copied_and_it_is_asked_whether_it_worked(site: Site, vi
     await other.locator("[data-copy]").click()
     await expect(other).to_contain_text("Did it work?")
     await other.get_by_role("button", name="No").click()
-    await expect(other.locator("summary")).to_be_focused()
+    await expect(other.locator(".report summary")).to_be_focused()
     await expect(other).to_contain_text("A report is made with a token.")
     assert len(watch.asked) == asked
     await page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')) }")
@@ -121,7 +151,7 @@ async def test_shipping_says_its_verdict_for_the_chosen_country(site: Site, visi
         ):
             await expect(shipping).to_contain_text(part)
         # The statement on returns is for Germany alone (F10).
-        for part in ("14 days from delivery", "Returns apply in"):
+        for part in ("14 days from delivery", "Apply in"):
             shown = expect(shipping)
             await (shown.to_contain_text(part) if country == "DE" else shown.not_to_contain_text(part))
 
@@ -153,6 +183,10 @@ async def test_offers_say_what_is_stated_and_one_without_a_safe_address_says_so_
     offers = await section(page, "offers", "ok")
     for part in ("Reading Lamp", "€89.00", "in stock", "20 Oct 2026", "Something Unsaid", "not stated"):
         await expect(offers).to_contain_text(part)
+
+    gone = offers.locator("li").filter(has_text="Sold Out")
+    await expect(gone).to_contain_text("out of stock")
+    await expect(gone.get_by_role("button")).to_have_count(0)
 
     silent = offers.locator("li").filter(has_text="Something Unsaid")
     await silent.get_by_role("button").click()

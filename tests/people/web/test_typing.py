@@ -8,7 +8,7 @@ from playwright.async_api import Page, Route, expect
 
 from index_mappings.countries import COUNTRY_CODES
 from service.limits.policy import QuotaClass
-from tests.people.web.browser import Screen, Visitor
+from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Serve, Site
 from tests.people.web.steps import hold, searched_for, section, shown, suggested, texts, typed, typed_in
 from tests.support.catalogues import shop
@@ -50,13 +50,14 @@ async def test_categories_stand_before_shops_that_only_a_typo_found(serve: Serve
     assert await texts(page.locator("#suggestions [part=group]")) == ["Shops", "Categories"]
 
 
-async def test_whole_words_that_match_are_marked_and_none_that_match_in_part(site: Site, visitor: Visitor) -> None:
+async def test_only_what_was_typed_is_marked_and_nothing_that_matches_in_part(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
     option = page.locator("#suggestions [data-key=shop_books]")
     for text, marks in {
-        "harb": ["Harbour"],
-        "lane har": ["Harbour", "Lane"],
-        "harbourla": ["Harbour", "Lane"],
+        "harb": ["Harb"],
+        "lane har": ["Har", "Lane"],
+        "harbourla": ["Harbour", "La"],
+        "arbour": ["arbour"],
         "hrabour": [],
         "harbuor": [],
     }.items():
@@ -65,6 +66,26 @@ async def test_whole_words_that_match_are_marked_and_none_that_match_in_part(sit
 
         await expect(option).to_contain_text("Harbour Lane Books")
         assert (text, await option.locator("mark").all_inner_texts()) == (text, marks)
+
+
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+async def test_a_suggestion_has_all_that_tells_shops_apart_and_the_width_of_the_search(
+    site: Site, visitor: Visitor, screen: Screen
+) -> None:
+    page, _ = await visitor.visit(site.base, "/", screen)
+    await typed(page, "harb")
+
+    option = page.locator("#suggestions [data-key=shop_books]")
+    assert await texts(option.locator(":scope > *")) == [
+        "H",
+        "Harbour Lane Books",
+        "harbour-lane-books.internal",
+        "Books",
+    ]
+    assert await page.evaluate(
+        "['suggestions', 'find'].map((id) => Math.round(document.getElementById(id).getBoundingClientRect().width))"
+        ".every((width, at, all) => width === all[0])"
+    )
 
 
 async def test_a_click_opens_a_shop_lists_a_category_and_leads_to_all_results(site: Site, visitor: Visitor) -> None:
@@ -244,7 +265,8 @@ async def test_nothing_is_replaced_under_a_pointer_that_moves_there(site: Site, 
     await typed(page, "mill")
     await shown(page, "results")
     heading = page.locator("#view h1")
-    row = await page.locator("[data-shop]").nth(2).bounding_box()
+    # Below the suggestions.
+    row = await page.locator("[data-shop]").nth(6).bounding_box()
     assert row is not None
     asked, release = await hold(page, "mill 0")
     await page.locator("#search").press_sequentially(" 0")
@@ -255,7 +277,7 @@ async def test_nothing_is_replaced_under_a_pointer_that_moves_there(site: Site, 
     await release()
     await page.wait_for_timeout(300)  # longer than a skeleton waits
     await expect(heading).to_have_text("Shops for “mill”")
-    assert await page.locator("[data-shop]").nth(2).bounding_box() == row
+    assert await page.locator("[data-shop]").nth(6).bounding_box() == row
     await page.mouse.move(600, 20)
 
     await expect(heading).to_have_text("Shops for “mill 0”")

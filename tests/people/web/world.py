@@ -82,6 +82,7 @@ _OFFERS: Final = (
         availability="in_stock",
         updated_at="2026-10-20T09:00:00Z",
     ),
+    offer("off_gone", "shop_books", title="Sold Out", availability="out_of_stock"),
     offer("off_silent", "shop_books", title="Something Unsaid"),
     offer("off_markup", "shop_markup", title=MARKUP),
     offer("off_hidden", "shop_hidden"),
