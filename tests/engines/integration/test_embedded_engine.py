@@ -274,8 +274,6 @@ def test_all_shops_that_begin_with_a_rare_prefix_are_found_however_many_there_ar
     for number in range(count):
         document = replace(_named(number, []), full=(f"birch wood {number}",))
         writer.add_document(finished("shops", document, lambda _: 0))
-        if number % 40 == 0:
-            writer.commit()
     writer.commit()
     index.reload()
     opened = OpenIndex("shops", "rank", index.schema, index.searcher())
