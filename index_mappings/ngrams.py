@@ -166,7 +166,8 @@ def frequent_terms(document: type, sample: Iterable[object]) -> FrequentTerms:
 
 def frequent_values(document: object, frequent: FrequentTerms) -> Iterator[tuple[str, set[str]]]:
     """The columns of frequent terms of a document, each with the document's."""
-    for column, (source, shortest) in _frequent_sources(type(document)).items():
+    document_class: type = type(document)
+    for column, (source, shortest) in _frequent_sources(document_class).items():
         if known := frequent.get(column):
             anywhere = column == parts_field(source)
             yield column, _of_frequent(getattr(document, source), known, shortest, anywhere=anywhere)
