@@ -15,7 +15,7 @@ from index_mappings.hosts import country_of
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 20
+SCHEMA_VERSION: Final = 21
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -218,8 +218,7 @@ class FactsDocument:
     """The facts about a public shop: shipping, policies and trust. Every public shop has one.
 
     Attributes:
-        id: shop id.
-        rank: the id, because the order does not matter here.
+        id: shop id, and the order, which does not matter here.
         refs: the shop's id and domain.
         trusted_refs: the same if at least one trust signal is present; trust is looked up by this field only (A8).
         shop: id and domain.
@@ -229,8 +228,7 @@ class FactsDocument:
         pipeline_gaps: kinds of signal whose check gave no usable value.
     """
 
-    id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
-    rank: Annotated[str, Role.SORT]
+    id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK | Role.SORT]
     refs: Annotated[tuple[str, ...], Role.EXACT]
     trusted_refs: Annotated[tuple[str, ...], Role.EXACT]
     shop: Annotated[Mapping[str, Any], Role.STORED]

@@ -19,10 +19,19 @@ from typing import Any, Final
 from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Form, Role, fields_with
 from index_mappings.generations import Stamp, is_generation
 from index_mappings.ngrams import (
+    NONE_FREQUENT,
+    SHORT_PREFIX,
     EngineField,
+    FrequentTerms,
+    cut_tails,
     engine_fields,
     engine_values,
-    run_row,
+    frequent_values,
+    no_parts,
+    parts_field,
+    plain_run_row,
+    repetitive_run_row,
+    repetitive_runs_field,
     runs_field,
     start_row,
     starts_field,
@@ -32,14 +41,11 @@ STORED_COLUMN: Final = "stored"
 # An integer by which hits are sorted much faster than by their rank. A lower band always means a better rank; within
 # a band, hits are sorted by the rank, which is stored as well.
 BAND_COLUMN: Final = "band"
-# The ranks at which the bands of an index begin, in its folder.
+# The ranks at which the bands of an index begin, and its frequent terms, in its folder.
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
-# The greatest length of prefixes that are terms, but for tails: no domain is longer, and no query but one of letters
-# that fold to several.
-PREFIX_MAX: Final = 256
-_LOOKED_UP: Final = Role.EXACT | Role.RANGE
+_LOOKED_UP: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 # In the folder of a generation: the operations document, and the time since which it is no longer live.
 OPERATIONS_FILE: Final = "operations.json"
 RETIRED_FILE: Final = "retired"
@@ -54,17 +60,28 @@ _CHECKSUM: Final = "checksum"
 def columns(kind: str) -> tuple[EngineField, ...]:
     """The columns of one kind's documents, in order, without BAND_COLUMN and STORED_COLUMN."""
     document = DOCUMENTS[kind]
-    fields = engine_fields(document, runs_field, run_row, _LOOKED_UP, PREFIX_MAX)
-    starts = (
-        EngineField(starts_field(name), name, Form.TERMS, start_row, indexed=True)
-        for name in fields_with(document, Role.TAILS)
+    tails, infixes = fields_with(document, Role.TAILS), fields_with(document, Role.INFIX)
+    fields = (
+        field._replace(values=cut_tails) if field.name in tails else field
+        for field in engine_fields(document, _LOOKED_UP, SHORT_PREFIX)
+        if field.indexed or field.sortable or field.counted
     )
-    return (*(field for field in fields if field.indexed or field.sortable or field.counted), *starts)
+    parts = (EngineField(parts_field(name), name, Form.TERMS, no_parts, indexed=True) for name in infixes)
+    rows = (
+        *((runs_field(name), name, plain_run_row) for name in infixes),
+        *((repetitive_runs_field(name), name, repetitive_run_row) for name in infixes),
+        *((starts_field(name), name, start_row) for name in tails),
+    )
+    ordered = (EngineField(name, source, Form.TERMS, row, indexed=True, ordered=True) for name, source, row in rows)
+    return (*fields, *parts, *ordered)
 
 
-def column_values(kind: str, document: object) -> dict[str, Any]:
-    """The values of a document's columns."""
-    return engine_values(document, columns(kind))
+def column_values(kind: str, document: object, frequent: FrequentTerms = NONE_FREQUENT) -> dict[str, Any]:
+    """The values of a document's columns; `frequent` are the frequent terms of the generation's index."""
+    values = engine_values(document, columns(kind))
+    for column, terms in frequent_values(document, frequent) if frequent else ():
+        values[column] += terms
+    return values
 
 
 def read_anchors(path: Path) -> list[str]:
@@ -73,6 +90,12 @@ def read_anchors(path: Path) -> list[str]:
     They never change, so the band of a rank is the number of anchors up to it, also while documents change.
     """
     return [str(anchor) for anchor in from_checked_json(path.read_text(encoding="utf-8"))["anchors"]]
+
+
+def read_frequent(path: Path) -> FrequentTerms:
+    """The frequent terms in the same file, which never change either. Errors as of `read_anchors`."""
+    frequent = from_checked_json(path.read_text(encoding="utf-8"))["frequent"]
+    return {str(column): frozenset(map(str, terms)) for column, terms in frequent.items()}
 
 
 def generation_directory(root: Path, generation: str) -> Path:

@@ -1,35 +1,49 @@
 """The fields of both engines, and the terms by which these find a text by a prefix or by a part of it (M3).
 
-Prefixes are separate terms: one letter is a prefix of more than a tenth of all values, and a prefix query visits
-each value. OpenSearch looks up those of more than CHUNK characters in the dictionary of the values, because there all
-prefixes of a hostile shop are megabytes to send. In the embedded engine such a prefix of a TAILS field is a phrase: its
-first chunk where a value starts, and the chunks behind it. Values that are ends of one name share the chunks of that
-name, so its terms grow with its characters, not with its characters times its words.
+Prefixes are separate terms where many texts begin so: one letter is a prefix of more than a tenth of all values, and a
+prefix query visits each value. Both engines have all short prefixes. The embedded engine also has those that are
+frequent in a sample of the catalogue. Any other one is looked up in the dictionary of the values, few of which begin
+so. In the embedded engine a very long prefix of a TAILS field is a phrase: its first chunk where a value starts, and
+the chunks behind it. Values that are ends of one name share the chunks of that name, so its terms grow with its
+characters, not with its characters times its words.
 
-A part of three characters or more (M3 d) is a term or a phrase of runs in the embedded engine, and a prefix of a suffix
-in OpenSearch. A shorter part counts only if it has a Han, kana or Hangul character.
+A part of three characters or more (M3 d) is a prefix of a suffix in OpenSearch. In the embedded engine it is a term if
+it is frequent in the sample, else a phrase of runs. A shorter part counts only if it has a Han, kana or Hangul
+character.
 
 Runs are the substrings of some fixed lengths. A part is covered by runs of the greatest of these lengths that it has,
-side by side, so even a part of 200 characters is a phrase of five runs: the time of a phrase grows with the number of
-its runs times the number of their positions in a document.
+side by side. Texts of ordinary shops have runs of one length. The time of a phrase grows with the number of its runs
+times the number of their positions in a document. So where a shop's texts repeat a run, which a hostile feed may do
+thousands of times, runs have four lengths, and even a part of 200 characters is a phrase of five runs.
 """
 
-from collections.abc import Callable, Container, Iterable
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from index_mappings.documents import Form, Role, declared_fields, fields_with
 from index_mappings.text import is_ideographic
 from index_mappings.tiers import INFIX_MIN
 
-# The lengths of runs: short enough for most parts, and few times the one before, so that most parts have two runs, and
-# one of 200 characters has five. Words of four to six letters are a term: many shops have `shop`, `store` or `online`.
-RUN_LENGTHS: Final = (4, 5, 6, 8, 16, 48)
+# The lengths of runs, and those where the texts of a shop repeat the shortest one more than _REPEATED times.
+PLAIN_RUNS: Final = (INFIX_MIN,)
+REPETITIVE_RUNS: Final = (INFIX_MIN, 6, 16, 48)
+_REPEATED: Final = 16
 _BETWEEN: Final = " "
-# The length of chunks, and of the longest prefixes of tails that are terms. Many names of companies and branches have
-# the same first characters.
+# The length of chunks.
 CHUNK: Final = 24
+# The length to which the embedded engine cuts tails, and of the longest of their prefixes that are no phrases.
+TAIL_MAX: Final = 200
+# The lengths of the prefixes that are terms of each text in the embedded engine, and of the longest frequent parts.
+SHORT_PREFIX: Final = 5
+_FREQUENT_PART_MAX: Final = 8
+# The number of a sample's texts from which on a prefix is frequent, and a part. Another prefix takes the longer, the
+# more texts begin so; another part is a phrase.
+_FREQUENT_PREFIX_FROM: Final = 3
+_FREQUENT_PART_FROM: Final = 6
 # Before a chunk with which a text starts: no other chunk has this length.
 _START: Final = "^"
 # Engines order hits by fields with one of these roles.
@@ -40,7 +54,7 @@ class EngineField(NamedTuple):
     """A field of an engine's index, whose values `values` computes from the document's field `source`.
 
     Values of an `indexed` field can be looked up, those of a `counted` one counted over the hits. Hits can be ordered
-    by a `sortable` field, which has one value per document.
+    by a `sortable` field, which has one value per document. An `ordered` field has the positions of its terms.
     """
 
     name: str
@@ -50,29 +64,22 @@ class EngineField(NamedTuple):
     indexed: bool = False
     sortable: bool = False
     counted: bool = False
-
-    @property
-    def ordered(self) -> bool:
-        """Whether it also holds the positions of a document's terms."""
-        return self.values in (run_row, start_row)
+    ordered: bool = False
 
 
-def engine_fields(
-    document: type,
-    long_field: Callable[[str], str],
-    long_parts: Callable[[Iterable[str]], list[str]],
-    looked_up: Role,
-    longest_prefix: int,
-) -> tuple[EngineField, ...]:
-    """The fields of a document class in an engine: its own, then those of prefixes and of parts.
+# The frequent prefixes and parts of a generation by the columns that have them as terms. Each document that is written
+# to it has those of its texts, so which of them are known changes the time of searches, and no answer.
+FrequentTerms = Mapping[str, frozenset[str]]
+NONE_FREQUENT: Final[FrequentTerms] = MappingProxyType({})
 
-    `long_field` and `long_parts` are the engine's name and values of the field of the long parts of an INFIX field. The
-    engine looks up whole values of fields with one of the roles `looked_up`, and prefixes of at most `longest_prefix`
-    characters, or CHUNK of tails, as terms.
+
+def engine_fields(document: type, looked_up: Role, longest_prefix: int) -> tuple[EngineField, ...]:
+    """The fields of a document class that both engines have: its own, those of prefixes, and those of short parts.
+
+    The engine looks up whole values of fields with one of the roles `looked_up`, and prefixes of at most
+    `longest_prefix` characters as terms.
     """
-    tails = fields_with(document, Role.TAILS)
-    prefixes_of = {True: partial(prefix_terms, longest=CHUNK), False: partial(prefix_terms, longest=longest_prefix)}
-    prefixes, infixes = fields_with(document, Role.PREFIX), fields_with(document, Role.INFIX)
+    prefixes = partial(prefix_terms, longest=longest_prefix)
     return (
         *(
             EngineField(name, name, form, _own, bool(roles & looked_up), bool(roles & _SORTABLE), Role.COUNTED in roles)
@@ -80,11 +87,13 @@ def engine_fields(
             if roles & (looked_up | _SORTABLE | Role.STORED)
         ),
         *(
-            EngineField(prefixes_field(name), name, Form.TERMS, prefixes_of[name in tails], indexed=True)
-            for name in prefixes
+            EngineField(prefixes_field(name), name, Form.TERMS, prefixes, indexed=True)
+            for name in fields_with(document, Role.PREFIX)
         ),
-        *(EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True) for name in infixes),
-        *(EngineField(long_field(name), name, Form.TERMS, long_parts, indexed=True) for name in infixes),
+        *(
+            EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True)
+            for name in fields_with(document, Role.INFIX)
+        ),
     )
 
 
@@ -117,9 +126,19 @@ def suffixes_field(name: str) -> str:
     return f"{name}_suffixes"
 
 
+def parts_field(name: str) -> str:
+    """The column in the embedded engine of the frequent parts of an INFIX field."""
+    return f"{name}_parts"
+
+
 def runs_field(name: str) -> str:
-    """The column in the embedded engine of the runs of an INFIX field."""
+    """The column in the embedded engine of the runs of an INFIX field whose texts are not repetitive."""
     return f"{name}_runs"
+
+
+def repetitive_runs_field(name: str) -> str:
+    """The column in the embedded engine of the runs of an INFIX field whose texts are repetitive."""
+    return f"{name}_repetitive_runs"
 
 
 def is_part_evidence(word: str) -> bool:
@@ -130,6 +149,68 @@ def is_part_evidence(word: str) -> bool:
 def prefix_terms(texts: Iterable[str], longest: int) -> list[str]:
     """The distinct prefixes of texts that have at most so many characters, in no order."""
     return list({text[: end + 1] for text in texts for end in range(min(len(text), longest))})
+
+
+def frequent_terms(document: type, sample: Iterable[object]) -> FrequentTerms:
+    """The frequent terms of a class by a sample of its documents, by column."""
+    sources = _frequent_sources(document)
+    texts: dict[str, list[str]] = {column: [] for column in sources}
+    for each in sample:
+        for column, (source, _) in sources.items():
+            texts[column] += getattr(each, source)
+    return {
+        column: frozenset(_frequent(texts[column], shortest, anywhere=column == parts_field(source)))
+        for column, (source, shortest) in sources.items()
+    }
+
+
+def frequent_values(document: object, frequent: FrequentTerms) -> Iterator[tuple[str, set[str]]]:
+    """The columns of frequent terms of a document, each with the document's."""
+    document_class: type = type(document)
+    for column, (source, shortest) in _frequent_sources(document_class).items():
+        if known := frequent.get(column):
+            anywhere = column == parts_field(source)
+            yield column, _of_frequent(getattr(document, source), known, shortest, anywhere=anywhere)
+
+
+@cache
+def _frequent_sources(document: type) -> dict[str, tuple[str, int]]:
+    """By column of frequent terms, the document's field and the length of the shortest of them."""
+    prefixes = {prefixes_field(name): (name, SHORT_PREFIX + 1) for name in fields_with(document, Role.PREFIX)}
+    parts = {parts_field(name): (name, INFIX_MIN + 1) for name in fields_with(document, Role.INFIX)}
+    return prefixes | parts
+
+
+def _frequent(texts: Sequence[str], shortest: int, *, anywhere: bool) -> Iterator[str]:
+    """The prefixes of this length and more that several texts have, or the parts, which may occur anywhere.
+
+    What is one character longer is frequent only if it is so without that, so few are counted.
+    """
+    least = _FREQUENT_PART_FROM if anywhere else _FREQUENT_PREFIX_FROM
+    starts = [(text, start) for text in texts for start in range(len(text) if anywhere else 1)]
+    length = shortest
+    while starts and not (anywhere and length > _FREQUENT_PART_MAX):
+        starts = [(text, start) for text, start in starts if start + length <= len(text)]
+        counts = Counter(text[start : start + length] for text, start in starts)
+        yield from (part for part, count in counts.items() if count >= least)
+        starts = [(text, start) for text, start in starts if counts[text[start : start + length]] >= least]
+        length += 1
+
+
+def _of_frequent(texts: Iterable[str], known: frozenset[str], shortest: int, *, anywhere: bool) -> set[str]:
+    found: set[str] = set()
+    for text in texts:
+        for start in range(len(text) - shortest + 1 if anywhere else 1):
+            end = start + shortest
+            while end <= len(text) and (part := text[start:end]) in known:
+                found.add(part)
+                end += 1
+    return found
+
+
+def cut_tails(texts: Iterable[str]) -> list[str]:
+    """The distinct texts without what is behind TAIL_MAX, sorted."""
+    return sorted({text[:TAIL_MAX] for text in texts})
 
 
 def start_chunks(prefix: str) -> list[tuple[int, str]]:
@@ -143,7 +224,7 @@ def start_chunks(prefix: str) -> list[tuple[int, str]]:
 
 
 def start_row(texts: Iterable[str]) -> list[str]:
-    """The chunks of the texts that are longer than CHUNK, in the order of their places.
+    """The chunks of the texts that are longer than TAIL_MAX, in the order of their places.
 
     Each place of a text has two values: the chunk that begins there, marked, if a text starts there, and the chunk.
     A text that is the end of another one starts inside of it.
@@ -151,7 +232,7 @@ def start_row(texts: Iterable[str]) -> list[str]:
     row: list[str] = []
     whole, starts = "", set[int]()
     # In this order a text comes directly after one of which it is the end, if there is any.
-    for backwards in sorted((text[::-1] for text in texts if len(text) > CHUNK), reverse=True):
+    for backwards in sorted((text[::-1] for text in texts if len(text) > TAIL_MAX), reverse=True):
         if not whole.startswith(backwards):
             row += _marked(whole[::-1], starts)
             whole, starts = backwards, set()
@@ -166,31 +247,47 @@ def _marked(text: str, starts: Container[int]) -> list[str]:
     return [*chain.from_iterable(pairs), *[_BETWEEN] * (2 * CHUNK)] if chunks else []
 
 
-def covering_runs(text: str) -> list[tuple[int, str]]:
-    """The runs that cover a text, each with its position in it; none of a text shorter than INFIX_MIN.
+def covering_runs(text: str, lengths: Sequence[int]) -> list[tuple[int, str]]:
+    """The runs that cover a text of at least the shortest of the lengths, each with its position in it.
 
     A document has the text exactly where it has these runs at these distances.
     """
-    if len(text) < RUN_LENGTHS[0]:
-        return [(0, text)] if len(text) == INFIX_MIN else []
-    length = next(length for length in reversed(RUN_LENGTHS) if length <= len(text))
+    length = next(length for length in reversed(lengths) if length <= len(text))
     last = len(text) - length
     return [(start, text[start : start + length]) for start in (*range(0, last, length), last)]
 
 
-def run_row(texts: Iterable[str]) -> list[str]:
-    """The distinct parts of INFIX_MIN characters, then the runs of each text, in the order of their positions.
+def no_parts(_: object) -> list[str]:
+    """The parts that are terms of every text: none."""
+    return []
+
+
+def plain_run_row(texts: Sequence[str]) -> list[str]:
+    """The runs of texts that are not repetitive; none of others."""
+    return [] if _is_repetitive(texts) else _run_row(texts, PLAIN_RUNS)
+
+
+def repetitive_run_row(texts: Sequence[str]) -> list[str]:
+    """The runs of texts that are repetitive; none of others."""
+    return _run_row(texts, REPETITIVE_RUNS) if _is_repetitive(texts) else []
+
+
+def _is_repetitive(texts: Iterable[str]) -> bool:
+    runs = [text[start : start + INFIX_MIN] for text in texts for start in range(len(text) - INFIX_MIN + 1)]
+    return len(runs) > _REPEATED and max(Counter(runs).values()) > _REPEATED
+
+
+def _run_row(texts: Iterable[str], lengths: Sequence[int]) -> list[str]:
+    """The runs of each text, in the order of their positions.
 
     The runs of two texts are further apart than a run is long, which is the greatest distance of two runs that cover a
     part: so no phrase begins in one text and ends in the other. Runs of other lengths are between them; separators are
     added where these are too few.
     """
-    known = list(texts)
-    parts = (text[start : start + INFIX_MIN] for text in known for start in range(len(text) - INFIX_MIN + 1))
-    row = list(dict.fromkeys(parts))
+    row: list[str] = []
     ends: dict[int, int] = {}
-    for text in known:
-        for length in RUN_LENGTHS:
+    for text in texts:
+        for length in lengths:
             if len(text) < length:
                 break
             if length in ends:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS, Form, Role, fields_with, sort_field
 from index_mappings.generations import STAMP
-from index_mappings.ngrams import CHUNK, EngineField, engine_fields, engine_values, suffixes_field
+from index_mappings.ngrams import EngineField, engine_fields, engine_values, suffixes_field
 from index_mappings.tiers import INFIX_MIN
 
 # M8 allows paging this deep, so the engine's result window must be as large.
@@ -24,6 +24,8 @@ RESULT_WINDOW: Final = 100_000
 TYPEAHEAD: Final = "typeahead"
 # Before compression. Large enough for few requests, and far below a cluster's limit of a request's size.
 CHUNK_BYTES: Final = 4 * 1024 * 1024
+# The length of the longest prefixes that are terms. Of most longer ones a few values begin so.
+PREFIX_MAX: Final = 8
 _LOOKED_UP: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 # Level 1 compresses to a third, in a tenth of the default level's time.
 _LEVEL: Final = 1
@@ -56,8 +58,13 @@ def settings(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
     if kind == STAMP:
         return {"number_of_shards": 1, "number_of_replicas": replicas}
     if kind == TYPEAHEAD:
-        # Chunks are read by id, which needs no refresh.
-        return {"number_of_shards": 1, "number_of_replicas": replicas, "refresh_interval": "-1"}
+        # Chunks are read by id, which needs no refresh. The codec undoes what base64 adds to them, a third.
+        return {
+            "number_of_shards": 1,
+            "number_of_replicas": replicas,
+            "refresh_interval": "-1",
+            "codec": "best_compression",
+        }
     return {
         # The writer refreshes, so that a micro-batch becomes visible as a whole.
         "refresh_interval": "-1",
@@ -81,7 +88,11 @@ def wire_document(document: object) -> dict[str, Any]:
 @cache
 def cluster_fields(document: type) -> tuple[EngineField, ...]:
     """The fields of a document class in the cluster."""
-    return engine_fields(document, suffixes_field, _suffixes, _LOOKED_UP, CHUNK)
+    suffixes = (
+        EngineField(suffixes_field(name), name, Form.TERMS, _suffixes, indexed=True)
+        for name in fields_with(document, Role.INFIX)
+    )
+    return (*engine_fields(document, _LOOKED_UP, PREFIX_MAX), *suffixes)
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:

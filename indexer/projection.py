@@ -46,6 +46,8 @@ Document = ShopDocument | CategoryDocument | CouponDocument | OfferDocument | Fa
 
 # The number of offers that find_shop shows of each shop (A1); get_shop reads the offers' own index.
 HEAD_OFFERS: Final = 3
+# The number of shops that a sample has in the mean, unless there are fewer.
+_SAMPLE: Final = 5_000
 # The hexadecimal digits of a digest that tells two states of one shop apart.
 _DIGEST: Final = 16
 # RFC 2606 and RFC 6761 reserve these names, so no real shop can have them (A4).
@@ -60,7 +62,6 @@ def project_facts(facts: ShopFacts) -> FactsDocument:
     refs = (facts.shop_id, facts.domain)
     return FactsDocument(
         id=facts.shop_id,
-        rank=facts.shop_id,
         refs=refs,
         # Without a present signal the shop has no reference here, and the answer is that for an unknown shop (A8).
         trusted_refs=refs if signals else (),
@@ -276,12 +277,16 @@ def project_category(category: CarriedCategory) -> CategoryDocument:
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """The documents of one index, by rank where that is cheap, and the ids of all of them in order."""
+    """The documents of one index, by rank where that is cheap, and the ids of all of them in order.
+
+    A `sample` are some thousand shops, whatever their rank, without their related records; of other kinds it is empty.
+    """
 
     kind: str
     count: int
     documents: Callable[[], Iterator[Document]]
     ids: Callable[[], Iterator[str]]
+    sample: Callable[[], Iterator[Document]] = lambda: iter(())
 
 
 class Projector:
@@ -296,7 +301,13 @@ class Projector:
         slugs = [category.slug for category in public.categories()]
         shops, coupons, offers = (public.count(kind) for kind in ("shops", "coupons", "offers"))
         return (
-            Projected("shops", shops, lambda: starmap(self._shop, public.shops()), public.shop_ids),
+            Projected(
+                "shops",
+                shops,
+                lambda: starmap(self._shop, public.shops()),
+                public.shop_ids,
+                lambda: map(project_shop, public.sampled_shops(_SAMPLE)),
+            ),
             Projected(
                 "categories", len(slugs), lambda: map(project_category, public.categories()), lambda: iter(slugs)
             ),

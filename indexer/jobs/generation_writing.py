@@ -17,7 +17,7 @@ from indexer.jobs.follower_status import operations_of
 from indexer.progress import Advance, in_thread, stage
 from indexer.projection import Projected, Projector
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import GenerationReader, GenerationWriter, MergingWriter
+from indexer.sinks.protocol import GenerationReader, GenerationWriter, MergingWriter, SamplingWriter
 from indexer.state.state import State
 
 _SAMPLE: Final = 200
@@ -122,6 +122,8 @@ def write_generation(
 
 def _write_kind(writer: GenerationWriter, projected: Projected, tick: Callable[[], None]) -> Sample:
     sample, kind = Sample(projected), projected.kind
+    if isinstance(writer, SamplingWriter):
+        writer.learn(kind, projected.sample())
     with ExitStack() as stages:
         # Each shop has a document of facts, whatever is known of it.
         unit = "shops" if kind == "facts" else kind

@@ -132,6 +132,14 @@ class GenerationWriter(GenerationReader, Protocol):
 
 
 @runtime_checkable
+class SamplingWriter(Protocol):
+    """A writer that sees a sample of a kind's documents before all of them, to choose what is faster to look up."""
+
+    def learn(self, kind: str, sample: Iterable[object]) -> None:
+        """Choose it; no answer depends on it."""
+
+
+@runtime_checkable
 class MergingWriter(Protocol):
     """A writer that merges segments in a separate step, after all documents were written, for faster reads."""
 

@@ -63,6 +63,11 @@ SELECT record,
         OR EXISTS (SELECT 1 FROM belongings WHERE other = winners.domain AND type = 'redirects')
 FROM winners JOIN shops USING (id) ORDER BY winners.rank
 """
+# Multiplied by one prime, modulo another, lines are spread also where each tenth one is of one kind.
+_SPREAD: Final = 1_000_003
+_SAMPLED: Final = """
+SELECT record FROM winners JOIN shops USING (id) WHERE winners.line * 611953 % 1000003 < ?
+"""
 _COUNT_LOST: Final = "SELECT (SELECT COUNT(*) FROM shops WHERE shown) - (SELECT COUNT(*) FROM winners)"
 _COUNT_HIDDEN: Final = "SELECT COUNT(*) FROM shops WHERE presence = 0 AND NOT shown"
 _BY_LINE: Final = """
@@ -151,6 +156,12 @@ class PublicRecords:
         """The public shops in the order of their rank (M1), each with those of SHOWN_IN_SHOPS that it has."""
         for record, *has in self._db.execute(_WITH_RELATED):
             yield ShopRecord.model_validate_json(record), tuple(compress(SHOWN_IN_SHOPS, has))
+
+    def sampled_shops(self, size: int) -> Iterator[ShopRecord]:
+        """About this number of public shops, the same at each call; all of them if there are no more."""
+        below = -(-_SPREAD * size // max(1, self.count("shops")))
+        for (record,) in self._db.execute(_SAMPLED, (below,)):
+            yield ShopRecord.model_validate_json(record)
 
     def shops_by_line(self, longer_than: int = 0) -> Iterator[tuple[int, ShopRecord]]:
         """The public shops whose records have more characters than this, each after its line, by line."""

@@ -27,9 +27,11 @@ from index_mappings.embedded import (
     generation_directory,
     index_directory,
     read_anchors,
+    read_frequent,
     to_checked_json,
 )
 from index_mappings.generations import Operations, Stamp
+from index_mappings.ngrams import NONE_FREQUENT, FrequentTerms, frequent_terms
 from indexer.progress import in_thread
 from indexer.sinks.embedded.files import (
     CommittedFiles,
@@ -49,7 +51,7 @@ from shop_directory.typeahead.writing.store import TypeaheadStore
 # Documents of a band in a build: few enough to sort quickly.
 BAND_WIDTH: Final = 16
 # The memory of a writer before it writes a segment.
-_HEAP_BYTES: Final = 64_000_000
+_HEAP_BYTES: Final = 128_000_000
 _EDIT_HEAP_BYTES: Final = 32_000_000
 # The syntax of all ids and slugs; other characters would have a meaning in a query.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -59,11 +61,14 @@ class BandAnchors:
     """The bands of one index: integers that order documents coarsely by rank, also while documents change (M1).
 
     A band begins at an anchor, the rank of some document. Anchors never change, so a document's band depends on its
-    rank alone.
+    rank alone. In the same file are the index's frequent terms, which never change either.
     """
 
-    def __init__(self, width: int = BAND_WIDTH, anchors: list[str] | None = None) -> None:
+    def __init__(
+        self, width: int = BAND_WIDTH, anchors: list[str] | None = None, frequent: FrequentTerms = NONE_FREQUENT
+    ) -> None:
         """Begin with these ascending anchors; without any, there is one band."""
+        self.frequent = frequent
         self._width = width
         self._anchors = anchors if anchors is not None else []
         self._in_last = 0
@@ -89,15 +94,16 @@ class BandAnchors:
         return band
 
     def write(self, path: Path) -> None:
-        """Write the anchors to a file atomically."""
-        write_whole(path, to_checked_json({"anchors": self._anchors}))
+        """Write the anchors and the frequent terms to a file atomically."""
+        frequent = {column: sorted(terms) for column, terms in self.frequent.items()}
+        write_whole(path, to_checked_json({"anchors": self._anchors, "frequent": frequent}))
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read the bands of an index."""
         try:
-            return cls(anchors=read_anchors(path))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return cls(anchors=read_anchors(path), frequent=read_frequent(path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SinkError(f"the order of the index, {path}, cannot be read: build a new generation") from error
 
 
@@ -170,11 +176,16 @@ class EmbeddedWriter(EmbeddedReader):
     def __init__(self, root: Path, generation: str, band_width: int = BAND_WIDTH) -> None:
         super().__init__(root, generation)
         self._band_width = band_width
+        self._frequent: dict[str, FrequentTerms] = {}
         self._typeahead = SinkTypeaheadBuild(generation_store(root, generation))
+
+    def learn(self, kind: str, sample: Iterable[object]) -> None:
+        """Take the prefixes and parts that are frequent in the sample as terms."""
+        self._frequent[kind] = frequent_terms(DOCUMENTS[kind], sample)
 
     def add(self, kind: str, documents: Iterable[object], tick: Callable[[], None] = lambda: None) -> int:
         """Write one kind's index."""
-        bands = BandAnchors(self._band_width)
+        bands = BandAnchors(self._band_width, frequent=self._frequent.get(kind, NONE_FREQUENT))
         directory = index_directory(self._root, self._generation, kind)
         count = 0
         with as_sink_error(f"the {kind} could not be written"):
@@ -182,7 +193,7 @@ class EmbeddedWriter(EmbeddedReader):
             # One thread preserves the order of the documents.
             writer = tantivy.Index(schema(kind), path=str(directory)).writer(heap_size=_HEAP_BYTES, num_threads=1)
             for document in self._typeahead.passing(documents):
-                writer.add_document(finished(kind, document, bands.assign))
+                writer.add_document(finished(kind, document, bands.assign, bands.frequent))
                 count += 1
             in_thread(partial(_complete, writer), tick)
             return_freed_memory()
@@ -248,7 +259,7 @@ class EmbeddedEditor(EmbeddedReader):
                 self.typeahead.remove(kind, document_id)
             for document in documents:
                 writer.delete_documents_by_term("id", document.id)  # type: ignore[attr-defined]  # all have one
-                writer.add_document(finished(kind, document, bands.of))
+                writer.add_document(finished(kind, document, bands.of, bands.frequent))
                 self.typeahead.put(document)
         return 0
 
@@ -324,9 +335,11 @@ def schema(kind: str) -> tantivy.Schema:
     return builder.build()
 
 
-def finished(kind: str, document: object, band_of: Callable[[str], int]) -> tantivy.Document:
+def finished(
+    kind: str, document: object, band_of: Callable[[str], int], frequent: FrequentTerms = NONE_FREQUENT
+) -> tantivy.Document:
     """The document in the engine's form; `band_of` returns the band of a rank."""
-    values = column_values(kind, document)
+    values = column_values(kind, document, frequent)
     values[BAND_COLUMN] = band_of(values[sort_field(kind)])
     values[STORED_COLUMN] = orjson.dumps(stored_part(document))
     return tantivy.Document(**values)

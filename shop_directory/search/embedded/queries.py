@@ -11,17 +11,22 @@ import tantivy
 from tantivy import Occur, Query
 
 from index_mappings.documents import Role, ShopDocument, fields_with
-from index_mappings.embedded import PREFIX_MAX, RUN_STEP
+from index_mappings.embedded import RUN_STEP
 from index_mappings.ngrams import (
-    CHUNK,
+    PLAIN_RUNS,
+    REPETITIVE_RUNS,
+    SHORT_PREFIX,
+    TAIL_MAX,
     covering_runs,
+    parts_field,
     prefixes_field,
+    repetitive_runs_field,
     runs_field,
     short_field,
     start_chunks,
     starts_field,
 )
-from index_mappings.text import joined
+from index_mappings.tiers import INFIX_MIN
 from shop_directory.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
 
 _BASIC: Final = "basic"
@@ -32,6 +37,10 @@ _TAILS: Final = frozenset(fields_with(ShopDocument, Role.TAILS))
 _UNCHECKED: Final = frozenset(("id", "refs", "shop_refs", "trusted_refs", "categories", "primary"))
 # Up to this number of terms are looked up one by one; more of them by one pass over the dictionary.
 _MAX_SINGLE_TERMS: Final = 512
+# Up to this number of terms are alternatives, each with its own reader: faster for few of them.
+_MAX_ALTERNATIVES: Final = 8
+# A query for a prefix finds up to this number of terms, and no more.
+_MAX_EXPANSIONS: Final = 50
 # Those of some 250 searches; of long hostile queries they take 4 MB more than 512 do.
 _MAX_CACHED: Final = 2_048
 
@@ -114,16 +123,23 @@ def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
     return tuple([query for query in found if query is not None])
 
 
-def _prefix(index: OpenIndex, clause: Prefix) -> Query | None:
-    text = clause.text
-    are_tails = clause.field in _TAILS
-    if len(text) <= (CHUNK if are_tails else PREFIX_MAX):
-        return _term(index, prefixes_field(clause.field), text)
-    if are_tails:
-        return _phrase(index, starts_field(clause.field), start_chunks(text))
-    # The rest is looked for as a part of a name, so a shop that begins so far and has the whole elsewhere is found too.
-    begun = Prefix(clause.field, text[:PREFIX_MAX])
-    return query_of(index, AllOf((begun, Infix("infixes", joined(text)))))
+def _prefix(index: OpenIndex, clause: Prefix) -> tuple[Query, ...]:
+    field, text = clause.field, clause.text
+    column = prefixes_field(field)
+    found = _term(index, column, text)
+    if found is not None:
+        return (found,)
+    # It is not frequent, so few texts begin so, unless very many were added since the generation was built.
+    if len(text) <= SHORT_PREFIX or not index.searcher.doc_freq(column, text[:SHORT_PREFIX]):
+        return ()
+    if len(text) > TAIL_MAX and field in _TAILS:
+        return _phrase(index, starts_field(field), start_chunks(text))
+    terms = [term for term, _ in index.searcher.terms_with_prefix(field, text)]
+    if len(terms) <= _MAX_ALTERNATIVES:
+        return tuple([Query.term_query(index.schema, field, term, _BASIC) for term in terms])
+    if len(terms) <= _MAX_EXPANSIONS:
+        return (Query.phrase_prefix_query(index.schema, field, [text]),)
+    return (Query.term_set_query(index.schema, field, terms),)
 
 
 def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
@@ -132,21 +148,25 @@ def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
     return _any([Query.term_query(index.schema, index.rank, rank, _BASIC) for rank in ranks])
 
 
-def _infix(index: OpenIndex, clause: Infix) -> Query | None:
-    runs = covering_runs(clause.text)
-    if not runs:
-        return _term(index, short_field(clause.field), clause.text)
-    column = runs_field(clause.field)
-    if len(runs) == 1:
-        return _term(index, column, clause.text)
-    return _phrase(index, column, runs)
+def _infix(index: OpenIndex, clause: Infix) -> tuple[Query, ...]:
+    field, text = clause.field, clause.text
+    is_short = len(text) < INFIX_MIN
+    found = _term(index, short_field(field) if is_short else parts_field(field), text)
+    if found is not None or is_short:
+        return () if found is None else (found,)
+    return (
+        *_phrase(index, runs_field(field), covering_runs(text, PLAIN_RUNS)),
+        *_phrase(index, repetitive_runs_field(field), covering_runs(text, REPETITIVE_RUNS)),
+    )
 
 
-def _phrase(index: OpenIndex, column: str, terms: Sequence[tuple[int, str]]) -> Query | None:
-    """The query of terms at these places of a column's values."""
+def _phrase(index: OpenIndex, column: str, terms: Sequence[tuple[int, str]]) -> tuple[Query, ...]:
+    """The query of terms at these places of a column's values; none if no document has one of the terms."""
     if not all(index.searcher.doc_freq(column, term) for _, term in terms):
-        return None
-    return Query.phrase_query(index.schema, column, [(RUN_STEP * place, term) for place, term in terms])
+        return ()
+    if len(terms) == 1:
+        return (Query.term_query(index.schema, column, terms[0][1], _BASIC),)
+    return (Query.phrase_query(index.schema, column, [(RUN_STEP * place, term) for place, term in terms]),)
 
 
 def _below(index: OpenIndex, clause: Below) -> Query | None:
@@ -182,7 +202,7 @@ def _possible(index: OpenIndex, clause: Clause) -> tuple[Query, ...]:
 
     A disjunction of disjunctions reads its documents twice, so the parts of both are alternatives.
     """
-    if not isinstance(clause, AnyOf | Exact):
+    if not isinstance(clause, AnyOf | Exact | Prefix | Infix):
         query = query_of(index, clause)
         return () if query is None else (query,)
     cached = index.alternatives
@@ -191,10 +211,10 @@ def _possible(index: OpenIndex, clause: Clause) -> tuple[Query, ...]:
     except KeyError:
         if len(cached) >= _MAX_CACHED:
             cached.clear()
-        if isinstance(clause, Exact):
-            found = _exact(index, clause)
-        else:
+        if isinstance(clause, AnyOf):
             found = tuple([query for part in clause.clauses for query in _possible(index, part)])
+        else:
+            found = _ALTERNATIVES[type(clause)](index, clause)
         cached[clause] = found
         return found
 
@@ -205,12 +225,15 @@ def _any(queries: Sequence[Query]) -> Query | None:
     return Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
+_ALTERNATIVES: Final[dict[type, Callable[[OpenIndex, Any], tuple[Query, ...]]]] = {
+    Exact: _exact,
+    Prefix: _prefix,
+    Infix: _infix,
+}
 _COMPILERS: Final[dict[type, Callable[[OpenIndex, Any], Query | None]]] = {
     AllOf: _all_of,
     AnyOf: lambda index, clause: _any(_possible(index, clause)),
     NoneOf: lambda index, clause: _all_of(index, AllOf((clause,))),
-    Exact: lambda index, clause: _any(_possible(index, clause)),
-    Prefix: _prefix,
-    Infix: _infix,
+    **dict.fromkeys(_ALTERNATIVES, lambda index, clause: _any(_possible(index, clause))),
     Below: _below,
 }

@@ -28,7 +28,8 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
-from index_mappings.ngrams import CHUNK, prefixes_field, short_field, suffixes_field
+from index_mappings.ngrams import prefixes_field, short_field, suffixes_field
+from index_mappings.opensearch import PREFIX_MAX
 from index_mappings.tiers import INFIX_MIN
 from shop_directory.runtime.metrics import NO_METRICS, Metrics
 from shop_directory.runtime.request_context import remaining_seconds
@@ -407,7 +408,7 @@ def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
         case Prefix(field, text):
-            return {"prefix": {field: text}} if len(text) > CHUNK else {"term": {prefixes_field(field): text}}
+            return {"prefix": {field: text}} if len(text) > PREFIX_MAX else {"term": {prefixes_field(field): text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
             return {"term": {short_field(field): text}}
         case Infix(field, text):

@@ -29,6 +29,7 @@ from index_mappings.generations import (
     is_generation,
     new_generation,
 )
+from index_mappings.ngrams import frequent_terms
 from index_mappings.opensearch import (
     CHUNK_BYTES,
     chunk_count,
@@ -94,7 +95,7 @@ TERMS: Final[dict[str, Any]] = {
     "clipped": ["a"],
     "ships_to": ["yes:*", "no:CH"],
     "codes": ["*:*:*:*:"],
-    "full_prefixes": ["ab.internal"[:length] for length in range(1, 12)],
+    "other_keys": ["abcd"],  # where long prefixes are looked up
     "other_keys_prefixes": ["a", "ab", "abc", "abcd"],
     "words_prefixes": ["a", "ab"],
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
@@ -107,7 +108,7 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
     values = wire_document(SHOP)
     several = {name: sorted(value) for name, value in values.items() if name.endswith(("_short", "_prefixes"))}
     assert values | several == TERMS | {
-        "other_keys": ["abcd"],  # where long prefixes are looked up
+        "full_prefixes": ["ab.internal"[:length] for length in range(1, 9)],
         "name": "Äb",
         "aliases": ["Ab & Co"],
         "domain": "ab.internal",
@@ -125,15 +126,34 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
 def test_the_embedded_engine_is_given_finished_terms_of_a_shop_and_nothing_else() -> None:
     values = column_values("shops", SHOP)
     several = {name: sorted(value) for name, value in values.items() if name.endswith(("_short", "_prefixes"))}
-    assert values | several == TERMS | {"infixes_runs": ["abc"], "other_keys_starts": []}
+    assert values | several == TERMS | {
+        "full_prefixes": ["ab.internal"[:length] for length in range(1, 6)],
+        "infixes_parts": [],
+        "infixes_runs": ["abc"],
+        "infixes_repetitive_runs": [],
+        "other_keys_starts": [],
+    }
 
 
 @pytest.mark.rule("X4")
-@pytest.mark.parametrize(("field", "embedded"), [("full", 256), ("other_keys", 24), ("words", 256)])
-def test_prefixes_are_terms_up_to_the_length_that_an_engine_looks_up_as_such(field: str, embedded: int) -> None:
+def test_the_embedded_engine_is_also_given_the_prefixes_and_parts_that_are_frequent_in_a_sample() -> None:
+    sampled = [replace(SHOP, full=("ab.international",), infixes=(f"xabcde{number}",)) for number in range(6)]
+    frequent = frequent_terms(ShopDocument, sampled)
+    document = replace(SHOP, full=("ab.internal", "ab.x"), infixes=("abcdez", "xab"))
+    values = column_values("shops", document, frequent)
+    assert sorted(values["full_prefixes"]) == ["a", "ab", "ab.", *("ab.internal"[:n] for n in range(4, 11)), "ab.x"]
+    assert sorted(values["infixes_parts"]) == ["abcd", "abcde", "bcde"]
+    assert column_values("shops", document, frequent_terms(ShopDocument, sampled[4:])) == column_values(
+        "shops", document
+    )
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("field", ["full", "other_keys", "words"])
+def test_prefixes_are_terms_up_to_the_length_that_an_engine_looks_up_as_such(field: str) -> None:
     changed: dict[str, Any] = {field: ("緑" * 300, "緑b")}
     document = replace(SHOP, **changed)
-    for values, longest in ((wire_document(document), 24), (column_values("shops", document), embedded)):
+    for values, longest in ((wire_document(document), 8), (column_values("shops", document), 5)):
         expected = {"緑b", *("緑" * length for length in range(1, longest + 1))}
         assert sorted(values[f"{field}_prefixes"]) == sorted(expected)
 
