@@ -119,9 +119,13 @@ class TypedCategories:
     def of(self, query: QueryForms, limit: int) -> Sequence[int]:
         """The categories of a query with words, the best first, at most `limit`, which is at most MOST."""
         words, marked = query.words, query.marked or query.words
-        if len(words) == 1 and not query.marked and (known := self._frequent.get(words[0])) is not None:
-            return known[:limit]
-        if not self._may_find_any(words, marked):
+        if len(words) == 1:
+            # The most frequent case: one word, which finds nothing but by a typing error.
+            if not query.marked and (known := self._frequent.get(words[0])) is not None:
+                return known[:limit]
+            if marked[0] not in TABLE_WORDS and not self._may_find(words, marked):
+                return self._with_typo(words, limit)
+        elif not self._may_find_any(words, marked):
             return self._with_typo(_keys(words), limit)
         readings, goods = _readings(query)
         for reading in readings:
@@ -152,7 +156,7 @@ class TypedCategories:
 
     def _may_find_any(self, words: tuple[str, ...], marked: tuple[str, ...]) -> bool:
         """Whether a query has table words, or some of its last words may find a category without a typing error."""
-        if not TABLE_WORDS.isdisjoint(marked) or (len(words) > 1 and words[-1] in _BEGUN_SHOP_WORDS):
+        if not TABLE_WORDS.isdisjoint(marked) or words[-1] in _BEGUN_SHOP_WORDS:
             return True
         return any(self._may_find(words[start:], marked[start:]) for start in range(len(words)))
 
@@ -445,7 +449,7 @@ class _Typos:
 
     def near(self, text: str) -> Collection[str]:
         """The prefixes that are at most one typing error away from a text of CATEGORY_TYPO_MIN or more characters."""
-        size = max(size for size in _NEAR if size <= len(text))
+        size = _NEAR[len(text) >= _NEAR[1]]
         start, near = text[:size], self._near[size]
         # The text is known without a character that is too many, wrong or swapped; whole where one is missing.
         if start not in near and near.isdisjoint(map("".join, combinations(start, size - 1))):

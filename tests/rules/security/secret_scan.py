@@ -43,8 +43,8 @@ NOT_SECRET: Final = {
     ("kubernetes/indexer.yaml", "false"): "whether the cluster's own token is mounted",
     ("kubernetes/service.yaml", "false"): "the same",
 }
-# An image's digest says what the image is; it opens nothing.
-_DIGEST: Final = r"@sha256:[0-9a-f]{64}\b"
+# The digest of an image or of an npm package identifies it; it opens nothing.
+_DIGEST: Final = r"@sha256:[0-9a-f]{64}\b|\bsha512-[0-9A-Za-z+/]{86}=="
 _OWN_TOKEN: Final = re.compile(r"(?<![0-9A-Za-z])sd_[0-9A-Za-z]{49}(?![0-9A-Za-z])")
 
 
