@@ -40,6 +40,8 @@ TAIL_MAX: Final = 200
 # The lengths of the prefixes that are terms of each text in the embedded engine, and of the longest frequent parts.
 SHORT_PREFIX: Final = 5
 _FREQUENT_PART_MAX: Final = 8
+# The texts of a hostile shop can share beginnings of thousands of characters, which nobody types.
+_FREQUENT_PREFIX_MAX: Final = 48
 # The number of a sample's texts from which on a prefix is frequent, and a part. Another prefix takes the longer, the
 # more texts begin so; another part is a phrase.
 _FREQUENT_PREFIX_FROM: Final = 3
@@ -186,10 +188,12 @@ def _frequent(texts: Sequence[str], shortest: int, *, anywhere: bool) -> Iterato
 
     What is one character longer is frequent only if it is so without that, so few are counted.
     """
-    least = _FREQUENT_PART_FROM if anywhere else _FREQUENT_PREFIX_FROM
+    least, longest = (
+        (_FREQUENT_PART_FROM, _FREQUENT_PART_MAX) if anywhere else (_FREQUENT_PREFIX_FROM, _FREQUENT_PREFIX_MAX)
+    )
     starts = [(text, start) for text in texts for start in range(len(text) if anywhere else 1)]
     length = shortest
-    while starts and not (anywhere and length > _FREQUENT_PART_MAX):
+    while starts and length <= longest:
         starts = [(text, start) for text, start in starts if start + length <= len(text)]
         counts = Counter(text[start : start + length] for text, start in starts)
         yield from (part for part, count in counts.items() if count >= least)

@@ -146,6 +146,9 @@ def test_the_embedded_engine_is_also_given_the_prefixes_and_parts_that_are_frequ
     assert column_values("shops", document, frequent_terms(ShopDocument, sampled[4:])) == column_values(
         "shops", document
     )
+    # A hostile shop's texts, of which each beginning would be a term.
+    hostile = frequent_terms(ShopDocument, [replace(SHOP, full=tuple(f"{'y' * 5_000}{end}" for end in "abcd"))])
+    assert max(map(len, hostile["full_prefixes"])) == 48
 
 
 @pytest.mark.rule("X4")
