@@ -35,7 +35,7 @@ _REPEATED: Final = 16
 _BETWEEN: Final = " "
 # The length of chunks.
 CHUNK: Final = 24
-# The length to which the embedded engine cuts tails, and of the longest of their prefixes that are no phrases.
+# The length to which the embedded engine cuts tails, and of the longest prefix that is not looked up as a phrase.
 TAIL_MAX: Final = 200
 # The lengths of the prefixes that are terms of each text in the embedded engine, and of the longest frequent parts.
 SHORT_PREFIX: Final = 5

@@ -58,8 +58,7 @@ def create_app(
     The server starts draining through its `state.draining`. `state.open_index()` ends when the index is open, or can't
     be opened. `state.open_mcp()` loads the MCP SDK, for which the first MCP request waits otherwise.
 
-    The parameters override the settings: a backend, which the application closes, the metrics of
-    /metrics, and the exporter of spans.
+    The parameters override the settings: a backend, which the application closes, metrics, and an exporter of spans.
     """
     site = Site(settings)
     files = {file.path: file for file in (*page_files(site), *site_files(site), *docs_files(settings))}

@@ -74,7 +74,7 @@ def write_bitmaps(state: Path, index: Path) -> float:
 
 
 def searches(catalogue: Path, count: int) -> Mapping[str, Sequence[FindQuery]]:
-    """So many searches of each class."""
+    """This many searches of each class."""
     chance = random.Random(_SEED)
     with catalogue.open(encoding="utf-8") as lines:
         names = [json.loads(line)["name"] for line in islice(lines, _NAMES)]

@@ -30,7 +30,7 @@ INFIXES: Final = "infixes"
 # The window of deflate, which is the most that a dictionary can have.
 DICTIONARY_BYTES: Final = 1 << 15
 RAW_DEFLATE: Final = -15
-# Suffixes are sorted by so many bytes at a time, as one integer.
+# Suffixes are sorted by this many bytes at a time, as one integer.
 _STEP: Final = 8
 
 

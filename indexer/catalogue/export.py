@@ -8,7 +8,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -124,8 +124,7 @@ class _Export:
             live = self._sink.live()
             if live is None or live.generation != self._live.generation:
                 raise SinkError("another generation was published during the export: start it again")
-            with closing(self._sink.edit(live.generation)) as reader:
-                yield reader
+            yield self._sink.reader(live.generation)
 
     def _withheld(self, stored: Mapping[str, Any]) -> str | None:
         """Why a coupon is not for everybody now; None for one that is."""

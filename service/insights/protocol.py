@@ -1,6 +1,6 @@
 """The counts of queries, and the interface of the stores that hold them for all workers.
 
-A store holds a query's text only once so many address groups asked it on one day; until then it has a keyed hash of it.
+A store holds a query's text only once LEAST_GROUPS address groups asked it on one day; until then a keyed hash.
 The key of a day is random, and is deleted with all hashes of groups when the day is over.
 """
 

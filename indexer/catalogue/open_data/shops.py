@@ -1,7 +1,7 @@
 """Makes shops of brands: one for each registrable domain, with nothing that the package does not state.
 
 A brand's domain is the official site that has its name, or else the first one. Its further sites under a country's
-top-level domain with the same main label are shops of their own (`ikea.com`, `ikea.cn`).
+top-level domain with the same main label are separate shops (`ikea.com`, `ikea.cn`).
 """
 
 import re

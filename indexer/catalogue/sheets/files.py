@@ -88,9 +88,9 @@ def opened_sheet(
         if found != "csv" and encoding is not None:
             raise CatalogueError(f"{path} is {_NAMES[found]}, which has no encoding: leave --encoding out")
         if found != "workbook" and sheet is not None:
-            raise CatalogueError(f"{path} is no workbook, so that it has no sheets: leave --sheet out")
+            raise CatalogueError(f"{path} is not a workbook, so it has no sheets: leave --sheet out")
         if found != "workbook" and hidden_rows is not None:
-            raise CatalogueError(f"{path} is no workbook, so that it has no hidden rows: leave --hidden-rows out")
+            raise CatalogueError(f"{path} is not a workbook, so it has no hidden rows: leave --hidden-rows out")
     if found == "csv":
         yield CsvFile(path, encoding, header_row)
         return

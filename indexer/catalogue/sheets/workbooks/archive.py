@@ -27,7 +27,7 @@ MAX_CELL: Final = 131_072
 def unreadable_workbook(path: Path, reason: object) -> CatalogueError:
     """The error for a workbook that is damaged, or locked by a password."""
     return CatalogueError(
-        f"{path} is no workbook that can be read ({reason}): save it as .xlsx without a password, or as CSV"
+        f"{path} is not a readable workbook ({reason}): save it as .xlsx without a password, or as CSV"
     )
 
 

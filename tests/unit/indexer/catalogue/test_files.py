@@ -181,7 +181,7 @@ def test_a_bad_entry_of_json_is_named_by_its_place(given: Import) -> None:
 def test_options_that_json_has_no_use_for_are_refused(given: Import) -> None:
     for option, message in (
         ("--encoding", "list.csv is JSON, which has no encoding: leave --encoding out."),
-        ("--sheet", "list.csv is no workbook, so that it has no sheets: leave --sheet out."),
+        ("--sheet", "list.csv is not a workbook, so it has no sheets: leave --sheet out."),
     ):
         done = given.run(json.dumps([NORD]), option, "utf-8")
         assert (done.exit_code, message in done.stderr) == (1, True)

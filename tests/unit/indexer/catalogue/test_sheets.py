@@ -116,8 +116,8 @@ def test_a_cell_shows_that_an_encoding_that_fits_as_well_reads_differently(given
             "list.csv, in the row that begins in line 2: a quoted cell does not end before the delimiter, or is too",
         ),
         (b"name,url\n", ("--encoding", "zebra"), "--encoding 'zebra' is none that is known: name one such as cp1252"),
-        (b"name,url\n", ("--sheet", "Shops"), "list.csv is no workbook, so that it has no sheets: leave --sheet out."),
-        (b"PK\x03\x04 but nothing more", (), "list.csv is no workbook that can be read ("),
+        (b"name,url\n", ("--sheet", "Shops"), "list.csv is not a workbook, so it has no sheets: leave --sheet out."),
+        (b"PK\x03\x04 but nothing more", (), "list.csv is not a readable workbook ("),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(

@@ -107,7 +107,7 @@ def test_hidden_rows_without_cells_stop_nothing(given: Import) -> None:
 
 def test_a_csv_has_no_hidden_rows(given: Import) -> None:
     done = given.run("name,url,category\nA,a.example,X\n", "--hidden-rows", "skip")
-    message = "list.csv is no workbook, so that it has no hidden rows: leave --hidden-rows out."
+    message = "list.csv is not a workbook, so it has no hidden rows: leave --hidden-rows out."
     assert (done.exit_code, message in done.stderr) == (1, True)
 
 
@@ -351,10 +351,10 @@ def _of_members(number: int) -> bytes:
             "has a tag that never ends (xl/worksheets/sheet1.xml): save it again.",
         ),
         (lambda: patched(xlsx(), "sheet1.xml", 'r="B2"', 'r="?"'), "the workbook is damaged: it has a cell '?'."),
-        (lambda: patched(xlsx(), "sheet1.xml", "</sheetData>", ""), "is no workbook that can be read (xl/worksheets/"),
-        (lambda: patched(xlsx(), "sheet1.xml", "<v>1</v>", "<v>99</v>"), "is no workbook that can be read (IndexError"),
-        (lambda: xlsx()[:-700], "is no workbook that can be read (File is not a zip file)"),
-        (lambda: xls()[:1_900], "is no workbook that can be read ("),
+        (lambda: patched(xlsx(), "sheet1.xml", "</sheetData>", ""), "is not a readable workbook (xl/worksheets/"),
+        (lambda: patched(xlsx(), "sheet1.xml", "<v>1</v>", "<v>99</v>"), "is not a readable workbook (IndexError"),
+        (lambda: xlsx()[:-700], "is not a readable workbook (File is not a zip file)"),
+        (lambda: xls()[:1_900], "is not a readable workbook ("),
         (
             lambda: ods(ods_row("a", attributes='table:number-rows-repeated="4000000000"')),
             "the sheet has more than 1,048,576 rows: save it as CSV.",
