@@ -67,8 +67,9 @@ def status(
     """Show on one screen how the directory is, and what is wrong.
 
     The live generation and its age, the follower, rows refused in the last
-    seven days, hidden shops, missing changes, waiting re-checks and free disk;
-    of a service that --url names, the calls that its quotas refused.
+    seven days and records that the build skipped, by reason, hidden shops,
+    missing changes, waiting re-checks and free disk; of a service that --url
+    names, the calls that its quotas refused.
 
     Examples:
       shop-directory status

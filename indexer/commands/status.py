@@ -3,14 +3,15 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from indexer.commands.parts import counted, held, sink_of
+from indexer.records.problems import numbered
 from shop_directory.settings.commands import ExitCode, loaded
 from shop_directory.status import Asked, Section, ago, disk
 
@@ -56,7 +57,7 @@ def _of_sink(sink: "Sink", states: "States") -> Iterator[Section]:
         yield Section("Missing changes", ("none",), None)
     else:
         yield Section("Missing changes", (str(missing),), asdict(missing), ((ExitCode.INCOMPLETE, str(missing)),))
-    yield _refused(states.dead_letters)
+    yield _refused(states.dead_letters, None if live is None else states.skipped(live.generation))
     marked = sorted(marked_shops(states))
     yield Section("Hidden by mark", (f"{len(marked):,}" if marked else "none",), marked)
 
@@ -92,8 +93,11 @@ def _follower(found: "FollowerStatus | None") -> Section:
     return Section("Follower", lines, facts, (problem,) if silent > _SILENT_S else ())
 
 
-def _refused(path: Path) -> Section:
-    """The reasons in the last megabytes of the file of refused rows; no value is read from it (V1)."""
+def _refused(path: Path, skipped: Mapping[str, Any] | None) -> Section:
+    """The reasons in the last megabytes of the file of refused rows, and those of the records that the build skipped.
+
+    No value is read from either (V1).
+    """
     since = (datetime.now(UTC) - timedelta(days=_REFUSED_DAYS)).isoformat()
     reasons: Counter[str] = Counter()
     with suppress(FileNotFoundError), path.open("rb") as file:
@@ -103,13 +107,23 @@ def _refused(path: Path) -> Section:
             with suppress(ValueError, KeyError, TypeError):
                 letter = json.loads(line)
                 reasons[str(letter["reason"])] += str(letter["at"]) >= since
-    reasons = +reasons
-    facts = {"days": _REFUSED_DAYS, "count": reasons.total(), "reasons": dict(reasons.most_common(_REASONS))}
-    if not reasons:
-        return Section("Refused rows", (f"none in {_REFUSED_DAYS} days",), facts)
-    text = f"{reasons.total():,} rows were refused in {_REFUSED_DAYS} days"
-    listed = counted(dict(reasons.most_common(_REASONS)))
-    return Section("Refused rows", (f"{text}: {listed}", f"see {path}"), facts, ((ExitCode.BAD_INPUT, text),))
+    refused = _most_common(reasons)
+    facts = {"days": _REFUSED_DAYS, "count": reasons.total(), "reasons": refused, "skipped": None}
+    lines, problems = [f"none in {_REFUSED_DAYS} days"], list[str]()
+    if refused:
+        problems.append(f"{reasons.total():,} rows were refused in {_REFUSED_DAYS} days")
+        lines = [f"{problems[-1]}: {counted(refused)}", f"see {path}"]
+    if skipped is not None:
+        left_out = _most_common(Counter(skipped["reasons"]))
+        facts["skipped"] = {"records": skipped["records"], "reasons": left_out}
+        if skipped["records"]:
+            problems.append(f"the build skipped {numbered(skipped['records'], 'bad record')}")
+            lines.append(f"{problems[-1]}: {counted(left_out)}")
+    return Section("Refused rows", tuple(lines), facts, tuple((ExitCode.BAD_INPUT, text) for text in problems))
+
+
+def _most_common(reasons: Counter[str]) -> dict[str, int]:
+    return dict((+reasons).most_common(_REASONS))
 
 
 def _seconds_since(time: str) -> float:

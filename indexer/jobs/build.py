@@ -329,6 +329,7 @@ class _Build:
     def publish(self, stamp: Stamp) -> None:
         """Publish the generation, and retire the one that was live."""
         self._record_source(stamp)
+        self.state.skipped = {"records": self.problems.records, "reasons": self.problems.reasons}
         self.state.seal()
         self.lease.check()
         self.sink.publish(self.generation, None if self.previous is None else self.previous.generation)

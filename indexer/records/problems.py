@@ -4,6 +4,8 @@ Only the commands that check an operator's own files, before anything is indexed
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +16,11 @@ from indexer.records.hiding import Hiding
 LISTED: Final = 100
 # The characters of a value that are shown (V1).
 MAX_SHOWN: Final = 60
+# The reasons that are counted apart.
+_REASONS: Final = 1_000
+# What differs in each of many problems of one kind: an item's position, and the line of another record.
+_ITEM: Final = re.compile(r"\.\d+\b")
+_LINE: Final = re.compile(r"\bline \d+")
 
 
 def shown(value: object) -> str:
@@ -66,13 +73,14 @@ class InvalidRecordsError(CatalogueError):
 class ProblemLog:
     """The problems of one reading: all are counted, as are the records that have one; the first hundred are listed.
 
-    `report` is called with each problem when it is found. `shows_values` is true only for the commands that may.
-    `hiding` is what bad records of shops hide.
+    `reasons` counts the problems of each kind, without lines and values. `report` is called with each new problem.
+    `shows_values` is true only for the commands that may. `hiding` is what bad records of shops hide.
     """
 
     listed: list[Problem] = field(default_factory=list)
     count: int = 0
     records: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
     report: Callable[[Problem], None] | None = None
     shows_values: bool = False
     hiding: list[Hiding] = field(default_factory=list)
@@ -82,6 +90,10 @@ class ProblemLog:
         self.records += 1
         for problem in problems:
             self.count += 1
+            reason = _LINE.sub("another line", problem.reason)
+            kind = f"{_ITEM.sub('', problem.field)} {reason}" if problem.field else reason
+            if kind in self.reasons or len(self.reasons) < _REASONS:
+                self.reasons[kind] += 1
             if len(self.listed) < LISTED:
                 self.listed.append(problem)
             if self.report is not None:

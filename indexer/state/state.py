@@ -10,13 +10,13 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 from index_mappings.generations import MissingChanges, is_generation
@@ -65,6 +65,7 @@ INDEXES: Final = (
 REMOVED_SHOPS: Final = "unseated"
 # Not a kind of document either: the accounts in the operations document, which is written as a whole.
 ACCOUNTS: Final = "resource_accounts"
+_SKIPPED: Final = "skipped"
 _LOCATION_FILE: Final = "place"
 _DEAD_LETTERS: Final = "dead-letters.ndjson"
 _KEPT: Final = "kept-from-changes.ndjson"
@@ -266,6 +267,16 @@ class State:
         self.set(MISSING_CHANGES, None if missing is None else json.dumps(asdict(missing)))
 
     @property
+    def skipped(self) -> Mapping[str, Any] | None:
+        """The number of bad `records` that the build left out, and of their problems by `reasons`; None if unknown."""
+        stored = self.get(_SKIPPED)
+        return None if stored is None else json.loads(stored)
+
+    @skipped.setter
+    def skipped(self, skipped: Mapping[str, Any] | None) -> None:
+        self.set(_SKIPPED, None if skipped is None else json.dumps(skipped))
+
+    @property
     def logo_hosts(self) -> tuple[str, ...]:
         """The hosts besides a shop's own on which its logo may be, the same for all documents of the generation."""
         return tuple((self.get("logo_hosts") or "").split())
@@ -326,6 +337,18 @@ class States:
             with suppress(StateError):
                 State.open(path).close()
                 return path.stem
+        return None
+
+    def skipped(self, generation: str) -> Mapping[str, Any] | None:
+        """What the build of a generation left out, as `State.skipped`; None if its state is lost or can't be read.
+
+        Changes no file, unlike `open`.
+        """
+        with (
+            suppress(sqlite3.Error, ValueError),
+            closing(sqlite3.connect(database_uri(self.path(generation), "ro"), uri=True)) as db,
+        ):
+            return State(self.path(generation), db).skipped
         return None
 
     def create(self, generation: str) -> State:

@@ -71,7 +71,7 @@ def test_a_good_morning_is_one_screen_without_a_problem(folder: Path) -> None:
     assert found["index"]["counts"] == {"shops": 1, "categories": 1, "coupons": 0, "offers": 0, "facts": 1}
     assert (found["follower"]["source"], found["follower"]["waiting"]) == ("file", 0)
     assert (found["hidden_by_mark"], found["rechecks"], found["missing_changes"]) == (["s2"], None, None)
-    assert found["refused_rows"] == {"days": 7, "count": 0, "reasons": {}}
+    assert found["refused_rows"] == {"days": 7, "count": 0, "reasons": {}, "skipped": {"records": 0, "reasons": {}}}
     assert found["disk_of_the_index"][0]["free_bytes"] > 0
     shown = run(folder, "status")
     assert (shown.code, shown.err) == (0, "")
@@ -107,9 +107,36 @@ def test_rows_refused_this_week_are_counted_by_reason_and_their_values_are_not_s
         "days": 7,
         "count": 4,
         "reasons": {"name is missing": 3, "mapper_parsing_exception": 1},
+        "skipped": {"records": 0, "reasons": {}},
     }
     assert wrong(done) == (1, "Wrong: 4 rows were refused in 7 days.")
     assert "Quillomere" not in done.out + done.err + run(folder, "status").out
+
+
+def test_records_that_the_build_skipped_are_counted_by_reason_until_a_build_without_them(folder: Path) -> None:
+    whole = (folder / "shops.ndjson").read_text(encoding="utf-8")
+    bad = [
+        shop("Quillomere", id=f"b{at}", categories=[("lighting", "Lighting")] * at + [("No Slug", "No")])
+        for at in range(3)
+    ]
+    write_catalogue(folder / "shops.ndjson", [*map(json.loads, whole.splitlines()), *bad, shop("Reed", id="s1")])
+    built = run(folder, "index", "build", "--catalogue", "shops.ndjson", "--skip-invalid")
+    assert built.code == 0, built.err
+    done, found = morning(folder)
+    skipped = found["refused_rows"]["skipped"]
+    assert (skipped["records"], sorted(skipped["reasons"].values())) == (4, [1, 3])
+    assert "id is already the key of another line, and no version says which of them is newer" in skipped["reasons"]
+    assert wrong(done) == (1, "Wrong: the build skipped 4 bad records.")
+    assert "Quillomere" not in done.out + done.err + run(folder, "status").out
+    (folder / "shops.ndjson").write_text(whole, encoding="utf-8")
+    assert run(folder, "index", "build", "--catalogue", "shops.ndjson").code == 0
+    assert morning(folder)[0].code == 0
+
+
+def test_without_its_state_nothing_is_known_of_skipped_records(folder: Path) -> None:
+    (state,) = (folder / "var" / "index.state").glob("*.sqlite")
+    state.unlink()
+    assert morning(folder)[1]["refused_rows"]["skipped"] is None
 
 
 def test_missing_changes_and_a_silent_follower_are_wrong(folder: Path) -> None:
