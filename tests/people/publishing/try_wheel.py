@@ -7,7 +7,6 @@ command in an empty folder: it indexes the sample, serves it, and answers a call
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ import venv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+from tests.support.real.process import free_ports
 
 # The first build compiles the kernel of the typeahead, which takes half a minute of a processor.
 _BUILD_S: Final = 360.0
@@ -36,9 +37,7 @@ def try_command(command: Path, folder: Path) -> dict[str, Any]:
 
 
 def _served(command: Path, folder: Path, variables: dict[str, str]) -> Any:  # noqa: ANN401 - any JSON value
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    (port,) = free_ports(1)
     service = subprocess.Popen([command, "serve", "--port", str(port)], cwd=folder, env=variables)
     try:
         until = time.monotonic() + _START_S

@@ -3,14 +3,18 @@
 Every wait is bounded, and a message about a process always names its log and shows its last lines.
 """
 
+import fcntl
 import os
+import random
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -18,7 +22,10 @@ from typing import Final, Self
 STOP_BOUND_S: Final = 30.0
 _POLL_S: Final = 0.02
 _LOG_TAIL: Final = 25
-_returned: Final[set[int]] = set()
+# Below those that Linux and macOS give to connections.
+_PORTS: Final = range(20_000, 32_768)
+_CHANCE: Final = random.SystemRandom()
+_given: Final[set[int]] = set()
 
 
 class ProcessError(Exception):
@@ -26,17 +33,40 @@ class ProcessError(Exception):
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Returns that many different loopback ports that nothing listens on, and that were not returned before."""
-    ports: list[int] = []
-    with ExitStack() as held:  # all held together, so that they differ
-        while len(ports) < count:
-            one = held.enter_context(socket.socket())
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-            if port not in _returned:  # the server of a returned one may not listen yet
-                ports.append(port)
-    _returned.update(ports)
+    """Returns that many different loopback ports that nothing listens on, and that no process of these tests was given.
+
+    Servers are stopped, and start again at their old address: no connection may have taken it by then.
+    """
+    ports = list[int]()
+    while len(ports) < count:
+        port = _CHANCE.choice(_PORTS)
+        if port not in _given and _is_claimed(port) and _is_free(port):
+            ports.append(port)
+            _given.add(port)
     return tuple(ports)
+
+
+def _is_claimed(port: int) -> bool:
+    """Claims a port until this process ends; false if another process has it."""
+    try:
+        fcntl.lockf(_claims(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _claims() -> int:
+    """The file in which a locked byte is a claimed port."""
+    path = Path(tempfile.gettempdir()) / f"shop-directory-test-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe, suppress(OSError):
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
 
 
 class Startable(ABC):

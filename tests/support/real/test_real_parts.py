@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.support.real import process
 from tests.support.real.sources import REPOSITORY
 
 SEVEN_TESTS = """
@@ -114,3 +116,27 @@ def test_nothing_runs_where_a_required_part_is_absent(tmp_path: Path) -> None:
     assert missing in run.stdout
     assert "passed" not in run.stdout
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
+
+
+def test_no_two_processes_and_no_connection_are_given_one_port(tmp_path: Path) -> None:
+    lowest = 20_000
+    program = f"from tests.support.real import process; process._PORTS = range({lowest}, {lowest + 30})\n"
+    asking = f"{program}print(*process.free_ports(5), flush=True)\ninput()"
+    command = [sys.executable, "-c", asking]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    given = list[int]()
+    with ExitStack() as running:
+        for _ in range(4):
+            one = running.enter_context(
+                subprocess.Popen(
+                    command, cwd=REPOSITORY, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                )
+            )
+            assert one.stdin is not None
+            running.callback(one.stdin.close)
+            assert one.stdout is not None
+            given += map(int, one.stdout.readline().split())
+    assert len(set(given)) == len(given) == 20
+    ephemeral = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    if ephemeral.exists():
+        assert max(process._PORTS) < int(ephemeral.read_text().split()[0])
