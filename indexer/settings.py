@@ -13,11 +13,9 @@ HostName = Annotated[str, Field(pattern=r"^(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,6
 
 
 class IndexerSettings(LocationSettings):
-    """Where generations are written. A title says what its setting is for; a description completes "must be"."""
+    """Where generations are written, and from what."""
 
-    opensearch_shards: int = Field(
-        1, title="Primary shards of each index of documents.", ge=1, le=64, description="a whole number from 1 to 64"
-    )
+    opensearch_shards: int = Field(1, title="Primary shards of each index of documents.", ge=1, le=64)
     opensearch_replicas: Literal["auto"] | Annotated[int, Field(ge=0, le=20)] = Field(
         "auto",
         title="Replicas of each shard; `auto` is one replica where there is more than one data node.",

@@ -59,9 +59,7 @@ def _accepted_by(make: Callable[[Any], object]) -> AfterValidator:
 class Settings(StoreSettings, SiteSettings, LocationSettings):
     """All settings of the service."""
 
-    host: str = Field(
-        "127.0.0.1", title="The address to listen on.", min_length=1, description="the address to listen on"
-    )
+    host: str = Field("127.0.0.1", title="The address to listen on.", min_length=1)
     port: int = Field(
         8080, title="The port to listen on.", ge=0, le=65_535, description="a port from 0 (any free one) to 65535"
     )
@@ -139,9 +137,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="origins that /mcp serves, as http://name:port, separated by commas; http://name:* is any port",
     )
     mcp_anonymous_tools: Literal["all", "usable"] = Field(
-        "all",
-        title="Which tools MCP lists for callers without a token: all, or those that need none.",
-        description="all or usable",
+        "all", title="Which tools MCP lists for callers without a token: all, or those that need none."
     )
     trusted_proxies: Annotated[CommaSeparated, _accepted_by(Proxies)] = Field(
         (),
@@ -149,9 +145,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="addresses or networks of proxies, or unix, separated by commas",
     )
     forwarding_header: ForwardingHeader = Field(
-        ForwardingHeader.X_FORWARDED_FOR,
-        title="The header in which trusted proxies send the caller's address.",
-        description="x-forwarded-for or forwarded",
+        ForwardingHeader.X_FORWARDED_FOR, title="The header in which trusted proxies send the caller's address."
     )
     country_header: str | None = Field(
         None,
@@ -179,7 +173,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="mebibytes from 1 to 1048576",
     )
     limiter: Literal["memory", "redis"] = Field(
-        "memory", title="Where quotas are counted: in each process, or in Redis for all.", description="memory or redis"
+        "memory", title="Where quotas are counted: in each process, or in Redis for all."
     )
     oauth_issuer: str | None = Field(
         None,
@@ -260,11 +254,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="how many coupons of all shops MCP lists at most",
     )
     category_cap: int = Field(
-        50,
-        title="The maximum number of categories that a word of a query may match.",
-        ge=1,
-        le=10_000,
-        description="a whole number from 1 to 10000",
+        50, title="The maximum number of categories that a word of a query may match.", ge=1, le=10_000
     )
     commit: str | None = Field(
         None,
@@ -284,9 +274,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="the operations key, at least 16 characters; empty for none",
     )
     open_operations: bool = Field(
-        False,
-        title="Whether it may listen beyond this machine while the operations endpoints require no key.",
-        description="true or false",
+        False, title="Whether it may listen beyond this machine while the operations endpoints require no key."
     )
     log_format: Literal["auto", "json", "console"] = Field(
         "auto",
@@ -294,18 +282,14 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="auto, json or console; auto is console on a terminal and json elsewhere",
     )
     log_exception_text: bool = Field(
-        False,
-        title="Whether the log has messages of exceptions and libraries, which may quote what callers sent.",
-        description="true or false",
+        False, title="Whether the log has messages of exceptions and libraries, which may quote what callers sent."
     )
     traces: Literal["off", "otlp"] = Field(
         "off",
         title="Whether calls are traced, and where the traces are sent.",
         description="off, or otlp to send them to OTEL_EXPORTER_OTLP_ENDPOINT",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", title="The lowest level that is logged.", description="debug, info, warning or error"
-    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", title="The lowest level that is logged.")
 
     @property
     def mcp_hosts(self) -> tuple[str, ...]:

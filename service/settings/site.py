@@ -82,12 +82,9 @@ class SiteSettings(EnvironmentSettings):
     site_shop_logos: bool = Field(
         False,
         title="Whether the page loads the logos of shops, from their own hosts: visitors' browsers ask these, too.",
-        description="true or false",
     )
     site_sitemap: bool = Field(
-        False,
-        title="Whether /sitemap.xml lists the addresses of all public shops and categories. Needs public_url.",
-        description="true or false",
+        False, title="Whether /sitemap.xml lists the addresses of all public shops and categories. Needs public_url."
     )
 
     def contradictions(self) -> Iterator[str]:

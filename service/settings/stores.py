@@ -21,22 +21,10 @@ from shop_directory.settings.reading import CommaSeparated, EnvironmentSettings,
 class StoreSettings(EnvironmentSettings):
     """Where tokens, reports and re-checks are stored, and how Redis is reached."""
 
-    token_store: TokenStoreKind = Field(
-        TokenStoreKind.SQLITE, title="Where API tokens are stored.", description="sqlite or redis"
-    )
-    token_file: Path = Field(
-        Path("var/tokens.sqlite"),
-        title="The file of the SQLite token store.",
-        description="the file of the SQLite token store",
-    )
-    reports: Literal["embedded", "redis"] = Field(
-        "embedded", title="Where reports and re-checks are stored.", description="embedded or redis"
-    )
-    reports_file: Path = Field(
-        Path("var/reports.sqlite"),
-        title="The file of the embedded report queue.",
-        description="the file of the embedded report queue",
-    )
+    token_store: TokenStoreKind = Field(TokenStoreKind.SQLITE, title="Where API tokens are stored.")
+    token_file: Path = Field(Path("var/tokens.sqlite"), title="The file of the SQLite token store.")
+    reports: Literal["embedded", "redis"] = Field("embedded", title="Where reports and re-checks are stored.")
+    reports_file: Path = Field(Path("var/reports.sqlite"), title="The file of the embedded report queue.")
     report_window: float = Field(
         DAY_SECONDS,
         title="How long repetitions of a report by the same token are ignored.",
@@ -45,15 +33,9 @@ class StoreSettings(EnvironmentSettings):
         description="seconds in which the same report counts once, up to a year",
     )
     insights: InsightsKind = Field(
-        "off",
-        title="Where queries are counted that many people ask, and that find nothing; off: they are not counted.",
-        description="off, embedded or redis",
+        "off", title="Where queries are counted that many people ask, and that find nothing; off: they are not counted."
     )
-    insights_file: Path = Field(
-        Path("var/insights.sqlite"),
-        title="The file of the embedded counts of queries.",
-        description="the file of the embedded counts of queries",
-    )
+    insights_file: Path = Field(Path("var/insights.sqlite"), title="The file of the embedded counts of queries.")
     redis_url: SecretStr = Field(
         SecretStr(DEFAULT_REDIS_URL),
         title="The Redis of the token store, the report queue and the limiter, if one of them uses it. With "

@@ -65,9 +65,7 @@ def _urls(urls: tuple[str, ...]) -> tuple[str, ...]:
 class LocationSettings(EnvironmentSettings):
     """The engine that stores generations, and how it is reached."""
 
-    engine: Literal["embedded", "opensearch"] = Field(
-        "embedded", title="The engine that stores generations.", description="embedded or opensearch"
-    )
+    engine: Literal["embedded", "opensearch"] = Field("embedded", title="The engine that stores generations.")
     data_dir: Path = Field(
         Path("var/index"),
         title="The embedded engine's index directory.",
@@ -95,9 +93,7 @@ class LocationSettings(EnvironmentSettings):
         description="a file of certificates (PEM) that can be read",
     )
     opensearch_verify: bool = Field(
-        True,
-        title="Whether certificates and host names of https:// nodes are verified. `false` is for trials only.",
-        description="true or false",
+        True, title="Whether certificates and host names of https:// nodes are verified. `false` is for trials only."
     )
     index_prefix: str = Field(
         "shop-directory",

@@ -12,9 +12,10 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Any, Final, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args, get_origin
 
 from pydantic import BeforeValidator, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
@@ -80,7 +81,10 @@ class _Environment(EnvSettingsSource):
 
 
 class EnvironmentSettings(BaseSettings):
-    """Settings of one side. The title of a field states its purpose; its description continues "it must be"."""
+    """Settings of one side. The title of a field states its purpose; its description continues "it must be".
+
+    Where there is no description, the type or else the title says what it must be.
+    """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -142,6 +146,21 @@ def is_secret(field: FieldInfo) -> bool:
     return SecretStr in (field.annotation, *get_args(field.annotation))
 
 
+def must_be(field: FieldInfo) -> str:
+    """What a setting must be, as the end of a sentence."""
+    if field.description is not None:
+        return field.description
+    kind: Any = field.annotation
+    if kind is int:
+        least, most = (getattr(bound, name) for bound, name in zip(field.metadata, ("ge", "le"), strict=True))
+        return f"a whole number from {least} to {most}"
+    if kind is bool or get_origin(kind) is Literal or (isinstance(kind, type) and issubclass(kind, StrEnum)):
+        *others, last = ("true", "false") if kind is bool else get_args(kind) or kind
+        return f"{', '.join(others)} or {last}"
+    title = field.title or ""
+    return f"{title[:1].lower()}{title[1:].removesuffix('.')}"
+
+
 def environment_variables() -> Mapping[str, str]:
     """The SHOP_DIRECTORY_ variables of the environment that are set and not empty."""
     return {name.upper(): value for name, value in os.environ.items() if name.upper().startswith(PREFIX) and value}
@@ -160,7 +179,7 @@ def _messages(kind: type[EnvironmentSettings], error: ValidationError, sources: 
     general = [one["msg"].removeprefix("Value error, ") for one in errors if not one["loc"]]
     names = sorted({str(one["loc"][0]) for one in errors if one["loc"]})
     return general + [
-        f"{sources.get(name) or variable(name)} is wrong: it must be {kind.model_fields[name].description}."
+        f"{sources.get(name) or variable(name)} is wrong: it must be {must_be(kind.model_fields[name])}."
         for name in names
     ]
 
@@ -278,7 +297,7 @@ def _table(kind: type[EnvironmentSettings], names: Iterable[str]) -> str:
 
 def _row(name: str, field: FieldInfo) -> tuple[str, str, str, str]:
     names = f"`{variable(name)}`" + (f", secret: or `{variable(name)}{FILE}`" if is_secret(field) else "")
-    return names, field.description or "", _default(field), field.title or ""
+    return names, must_be(field), _default(field), field.title or ""
 
 
 def _default(field: FieldInfo) -> str:

@@ -178,9 +178,3 @@ async def test_no_module_but_the_openings_may_name_what_is_opened(setting: str, 
 def _packages_of(module: str) -> set[str]:
     parts = module.split(".")
     return {".".join(parts[:length]) for length in range(1, len(parts))}
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_a_setting_describes_every_choice_that_it_has(setting: str) -> None:
-    described = set(re.findall(r"\w+", Settings.model_fields[setting].description or ""))
-    assert choices(setting) - described == set()

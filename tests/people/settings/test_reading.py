@@ -20,6 +20,7 @@ from shop_directory.settings.reading import (
     SettingsError,
     installed_sides,
     is_secret,
+    must_be,
     settings_page,
     variable,
 )
@@ -204,7 +205,7 @@ WRONG: Final[Mapping[str, tuple[str, ...]]] = {
     ("name", "value", "message"),
     [
         *(
-            (name, value, f"is wrong: it must be {Settings.model_fields[name.lower()].description}.")
+            (name, value, f"is wrong: it must be {must_be(Settings.model_fields[name.lower()])}.")
             for name, values in WRONG.items()
             for value in values
         ),
@@ -404,7 +405,7 @@ def test_every_setting_says_what_it_must_be_and_what_it_is_for() -> None:
         f"{side}.{name}"
         for side, kind in installed_sides().items()
         for name, field in kind.model_fields.items()
-        if not field.description or not field.title or not field.title.endswith(".") or field.description.endswith(".")
+        if not field.title or not field.title.endswith(".") or not must_be(field) or must_be(field).endswith(".")
     ]
     assert silent == []
 
