@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from index_mappings.countries import GROUPS
 from indexer.__main__ import index
 from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, STARTER, catalogue_file, category_records
-from indexer.catalogue.schema import CHANGE, KINDS, catalogue_schema, record_schema
+from indexer.catalogue.schema import CHANGE, KINDS, record_schema
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
 from indexer.records.faults import RefusedRecordError
@@ -144,25 +144,12 @@ def test_the_published_file_is_what_the_command_prints() -> None:
     assert printed == PUBLISHED.read_text(encoding="utf-8"), "write it again by `make schema`"
 
 
-def test_the_whole_has_each_kind_and_is_a_valid_schema() -> None:
-    schema = catalogue_schema()
-    Draft202012Validator.check_schema(schema)
-    assert tuple(schema["$defs"])[: len(KINDS)] == KINDS
-
-
 @pytest.mark.parametrize("kind", RECORDS)
 def test_the_schema_of_a_kind_stands_alone_and_takes_every_record_of_the_sample_and_the_starter(kind: str) -> None:
     judge = Draft202012Validator(record_schema(kind))
     records = [record for folder in (SAMPLE, STARTER) for record in lines(folder / f"{kind}.ndjson")]
     assert [record for record in records if not judge.is_valid(record)] == []
     assert not judge.is_valid({**records[0], "colour": "red"})
-
-
-@pytest.mark.parametrize("kind", RECORDS)
-def test_the_fields_of_a_schema_are_those_of_the_model_with_its_required_ones(kind: str) -> None:
-    schema, fields = record_schema(kind), RECORDS[kind].model_fields
-    assert set(schema["properties"]) == set(fields)
-    assert set(schema["required"]) == {name for name, info in fields.items() if info.is_required()}
 
 
 @pytest.mark.parametrize(("change", "good"), CHANGES.values(), ids=CHANGES)
