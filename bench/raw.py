@@ -19,6 +19,7 @@ from opensearchpy.helpers import parallel_bulk
 
 from index_mappings.documents import DOCUMENTS, stored_part
 from index_mappings.embedded import STORED_COLUMN, column_values
+from index_mappings.ngrams import frequent_terms
 from index_mappings.opensearch import mapping, settings, wire_document
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.projection import Projector
@@ -48,9 +49,10 @@ def finish(catalogue: Path, directory: Path) -> int:
     read_catalogue(Reading(NdjsonCatalogue(catalogue), None, None, letters, skip_invalid=False), state, ProblemLog())
     count = 0
     for projected in Projector(state).all():
+        frequent = frequent_terms(DOCUMENTS[projected.kind], projected.sample())
         with (directory / projected.kind).open("wb") as file:
             for document in projected.documents():
-                terms = column_values(projected.kind, document)
+                terms = column_values(projected.kind, document, frequent)
                 stored = orjson.dumps(stored_part(document)).decode()
                 file.write(orjson.dumps([wire_document(document), terms, stored]) + b"\n")
                 count += 1

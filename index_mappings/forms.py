@@ -180,7 +180,7 @@ def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], part
     own = joined(fold(unicode_host(".".join(parts.labels))))
     # Not names: spellings of the domain have its public suffix, and main labels may be A-labels or not folded.
     spellings = domains | {form for form in main_forms if joined(form) not in own}
-    unspaced = (name for name in names if " " not in name and name not in spellings and has_word_character(name))
+    unspaced = {name for name in names if " " not in name and has_word_character(name)} - spellings
     kept: list[str] = []
     for text in sorted({*unspaced, own}, key=len, reverse=True):
         if not any(text in longer for longer in kept):  # which has all parts of this one
@@ -276,4 +276,6 @@ def _tails(text: str, forms: Iterable[str]) -> Iterator[str]:
 
 
 def _unique(*groups: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set().union(*groups) - {""}))
+    texts = set().union(*groups)
+    texts.discard("")
+    return tuple(sorted(texts))

@@ -19,7 +19,7 @@ thousands of times, runs have four lengths, and even a part of 200 characters is
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -150,7 +150,8 @@ def is_part_evidence(word: str) -> bool:
 
 def prefix_terms(texts: Iterable[str], longest: int) -> list[str]:
     """The distinct prefixes of texts that have at most so many characters, in no order."""
-    return list({text[: end + 1] for text in texts for end in range(min(len(text), longest))})
+    ends = range(1, longest + 1)
+    return list({text[:end] for text in texts if text for end in ends})
 
 
 def frequent_terms(document: type, sample: Iterable[object]) -> FrequentTerms:
@@ -204,9 +205,9 @@ def _frequent(texts: Sequence[str], shortest: int, *, anywhere: bool) -> Iterato
 def _of_frequent(texts: Iterable[str], known: frozenset[str], shortest: int, *, anywhere: bool) -> set[str]:
     found: set[str] = set()
     for text in texts:
-        for start in range(len(text) - shortest + 1 if anywhere else 1):
+        for start in range(len(text) - shortest + 1) if anywhere else (0,):
             end = start + shortest
-            while end <= len(text) and (part := text[start:end]) in known:
+            while (part := text[start:end]) in known and end <= len(text):
                 found.add(part)
                 end += 1
     return found
@@ -234,9 +235,11 @@ def start_row(texts: Iterable[str]) -> list[str]:
     A text that is the end of another one starts inside of it.
     """
     row: list[str] = []
+    if not (reversed_texts := [text[::-1] for text in texts if len(text) > TAIL_MAX]):
+        return row
     whole, starts = "", set[int]()
     # In this order a text comes directly after one of which it is the end, if there is any.
-    for backwards in sorted((text[::-1] for text in texts if len(text) > TAIL_MAX), reverse=True):
+    for backwards in sorted(reversed_texts, reverse=True):
         if not whole.startswith(backwards):
             row += _marked(whole[::-1], starts)
             whole, starts = backwards, set()
@@ -266,19 +269,22 @@ def no_parts(_: object) -> list[str]:
     return []
 
 
-def plain_run_row(texts: Sequence[str]) -> list[str]:
+def plain_run_row(texts: tuple[str, ...]) -> list[str]:
     """The runs of texts that are not repetitive; none of others."""
     return [] if _is_repetitive(texts) else _run_row(texts, PLAIN_RUNS)
 
 
-def repetitive_run_row(texts: Sequence[str]) -> list[str]:
+def repetitive_run_row(texts: tuple[str, ...]) -> list[str]:
     """The runs of texts that are repetitive; none of others."""
     return _run_row(texts, REPETITIVE_RUNS) if _is_repetitive(texts) else []
 
 
-def _is_repetitive(texts: Iterable[str]) -> bool:
+# Both rows of runs ask it of the same texts.
+@lru_cache(maxsize=1)
+def _is_repetitive(texts: tuple[str, ...]) -> bool:
     runs = [text[start : start + INFIX_MIN] for text in texts for start in range(len(text) - INFIX_MIN + 1)]
-    return len(runs) > _REPEATED and max(Counter(runs).values()) > _REPEATED
+    # The most frequent run is repeated at most as often as all together, and few shops have so many repetitions.
+    return len(runs) - len(set(runs)) >= _REPEATED and max(Counter(runs).values()) > _REPEATED
 
 
 def _run_row(texts: Iterable[str], lengths: Sequence[int]) -> list[str]:
@@ -303,6 +309,7 @@ def _run_row(texts: Iterable[str], lengths: Sequence[int]) -> list[str]:
 
 def short_parts(texts: Iterable[str]) -> list[str]:
     """The distinct parts of texts that are shorter than INFIX_MIN and have an ideographic character, sorted."""
-    spans = ((text, start) for text in texts if not text.isascii() for start in range(len(text)))
-    parts = {text[start : start + length] for text, start in spans for length in range(1, INFIX_MIN)}
+    dense = [text for text in texts if is_ideographic(text)]
+    lengths = range(1, INFIX_MIN)
+    parts = {text[start : start + length] for text in dense for start in range(len(text)) for length in lengths}
     return sorted(filter(is_ideographic, parts))

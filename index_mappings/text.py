@@ -168,7 +168,7 @@ def fold_by_script(text: str, letters: Characters = BARE) -> str:
 
     `letters` replaces the table of what happens to letters in NFD.
     """
-    return _folded(text, letters)
+    return fold(text) if text.isascii() else _folded(text, letters)
 
 
 def joined(folded: str) -> str:
@@ -206,7 +206,9 @@ def _pieces(token: str) -> list[str]:
 
 def has_word_character(text: str) -> bool:
     """Whether the folded text has any letter, mark or number."""
-    return any(map(str.isalnum, text)) if text.isascii() else _has_word_character(text)
+    if text.isascii():
+        return text.isalnum() or any(map(str.isalnum, text))
+    return _has_word_character(text)
 
 
 # The projection asks it of each form of a name several times.
@@ -263,7 +265,8 @@ def _folded(text: str, letters: Characters) -> str:
 
 def _fold_once(text: str, letters: Characters) -> str:
     if text.isascii():
-        return " ".join(text.lower().translate(ASCII).split())
+        lowered = text.lower()
+        return lowered if lowered.isalnum() else " ".join(lowered.translate(ASCII).split())
     folded = unicodedata.normalize("NFKC", text.translate(PLAIN)).casefold()
     bare = unicodedata.normalize("NFD", folded).translate(letters)
     composed = unicodedata.normalize("NFC", bare).translate(LATIN)
@@ -275,9 +278,12 @@ def _fold_once(text: str, letters: Characters) -> str:
 
 def readings(text: str) -> tuple[str, ...]:
     """The text, and the text with `&` and `+` as words."""
-    return tuple(dict.fromkeys((text, text.translate(_AND))))
+    spelt_out = text.translate(_AND)
+    return (text,) if spelt_out == text else (text, spelt_out)
 
 
+# The projection asks for those of each name three times.
+@lru_cache(maxsize=256)
 def spellings(text: str) -> tuple[str, ...]:
     """Each reading unchanged, with all umlauts spelt out, and with ø and å spelt out."""
     if text.isascii():
@@ -289,7 +295,7 @@ def without_articles(names: tuple[str, ...]) -> Iterator[str]:
     """The remainder of each name with a leading article, if it has a letter or a number."""
     for name in names:
         rest = _after_article(without_ignorable(name).strip())
-        if any(category(char)[0] in "LN" for char in fold(rest)):
+        if rest and any(category(char)[0] in "LN" for char in fold(rest)):
             yield rest
 
 

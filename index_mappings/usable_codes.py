@@ -18,6 +18,7 @@ end earlier, and then the last terms are dropped: terms never say that there is 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -52,6 +53,8 @@ class CodeTerms(NamedTuple):
 def code_terms(coupons: Iterable[CouponDocument]) -> CodeTerms:
     """The terms of all coupons of a shop."""
     usable = [coupon for coupon in coupons if coupon.status != "verified_rejected" and coupon.reserved == "no"]
+    if not usable:
+        return CodeTerms((), exact=True)
     found: tuple[str, ...] = ()
     for digits in _PRECISIONS:
         found = tuple(islice(_terms(usable, digits), MAX_TERMS + 1))
@@ -134,12 +137,16 @@ def _window(coupon: CouponDocument) -> tuple[int, int]:
     return min(max(first, 0), _END), min(max(after, 0), _END)
 
 
-def _aligned(start: int, end: int, most_digits: int) -> Iterator[str]:
+# The codes of a shop have the same windows in each place, and those of many shops end on the same day.
+@lru_cache(maxsize=256)
+def _aligned(start: int, end: int, most_digits: int) -> tuple[str, ...]:
+    found: list[str] = []
     least = 16 ** (_DIGITS - most_digits)
     start = -(-start // least) * least
     while start + least <= end:
         digits, size = most_digits, least
         while not start % (16 * size) and start + 16 * size <= end:
             digits, size = digits - 1, 16 * size
-        yield f"{start:0{_DIGITS}x}"[:digits]
+        found.append(f"{start:0{_DIGITS}x}"[:digits])
         start += size
+    return tuple(found)

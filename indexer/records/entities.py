@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator
+from functools import cache
 from html.entities import html5
 from typing import Final
 
@@ -51,12 +52,18 @@ def _character(entity: str) -> str:
 
 def fields_with_entities(record: Record) -> Iterator[str]:
     """The names of the fields of a record that hold an entity."""
-    return (name for name in _FIELDS if _holds(getattr(record, name, None)))
+    return (name for name in _fields_of(type(record)) if _holds(getattr(record, name)))
+
+
+@cache
+def _fields_of(record: type[Record]) -> tuple[str, ...]:
+    """Those of the fields that a type of records has: looking up a missing one in each record is slow."""
+    return tuple(name for name in _FIELDS if name in record.model_fields or hasattr(record, name))
 
 
 def _holds(value: object) -> bool:
     if isinstance(value, str):
         return has_entity(value)
-    if isinstance(value, BaseModel):
-        return any(map(_holds, value.__dict__.values()))
-    return isinstance(value, list | tuple) and any(map(_holds, value))
+    if isinstance(value, list | tuple):
+        return any(map(_holds, value))
+    return isinstance(value, BaseModel) and any(map(_holds, value.__dict__.values()))

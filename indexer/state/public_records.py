@@ -95,10 +95,11 @@ WHERE type = 'redirects' AND owner <> other
 _COUNT_CARRIED: Final = """
 SELECT COUNT(*) FROM belongings WHERE type = 'categories' AND presence = 0 AND key IN (SELECT slug FROM category_names)
 """
-# The public shops in the order of their rank, one row for each statement and at least one row for each shop.
+# The public shops in the order of their rank, one row for each statement and at least one row for each shop. Left to
+# itself, SQLite reads all records of these types for each shop, because the index of the keys has their order.
 _FACTS: Final = """
 SELECT winners.id, winners.domain, type, record FROM winners
-LEFT JOIN belongings ON owner = winners.id AND type IN ('shipping', 'policies', 'trust')
+LEFT JOIN belongings INDEXED BY owned ON owner = winners.id AND type IN ('shipping', 'policies', 'trust')
 """
 _BY_SHOP: Final = "ORDER BY winners.rank, type, key"
 

@@ -342,4 +342,5 @@ def finished(
     values = column_values(kind, document, frequent)
     values[BAND_COLUMN] = band_of(values[sort_field(kind)])
     values[STORED_COLUMN] = orjson.dumps(stored_part(document))
-    return tantivy.Document(**values)
+    # The engine converts each column, the empty ones as well.
+    return tantivy.Document(**{column: value for column, value in values.items() if value != []})

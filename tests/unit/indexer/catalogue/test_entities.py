@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from indexer.__main__ import index
 from indexer.commands.catalogue import catalogue
-from indexer.records.entities import decoded, has_entity
+from indexer.records.entities import decoded, fields_with_entities, has_entity
+from indexer.records.related import CategoryNamesRecord
 from tests.unit.indexer.catalogue.imports import Catalogue, Import
 
 
@@ -101,6 +102,11 @@ def test_validate_notes_entities_with_their_number_and_first_line(tmp_path: Path
         f"shops.ndjson:2: aliases holds HTML entities such as &amp; in 1 record, {ending}",
         f"shops.ndjson:2: categories holds HTML entities such as &amp; in 2 records, {ending}",
     ]
+
+
+def test_entities_are_found_in_the_names_of_a_category_in_other_languages() -> None:
+    category = CategoryNamesRecord.model_validate({"slug": "x", "name": "X", "names": {"de": "A &amp; B"}})
+    assert list(fields_with_entities(category)) == ["other_names"]
 
 
 def test_a_build_from_a_database_notes_entities_as_well(tmp_path: Path) -> None:
