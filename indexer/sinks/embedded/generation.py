@@ -42,7 +42,7 @@ from indexer.sinks.embedded.files import (
     write_whole,
 )
 from indexer.sinks.failures import SinkError, as_sink_error
-from indexer.sinks.generation_typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
+from indexer.sinks.generation_typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor, needed_space
 from shop_directory.typeahead import manifest
 from shop_directory.typeahead.writing.build import return_freed_memory
 from shop_directory.typeahead.writing.merging import BackgroundMerging
@@ -52,6 +52,8 @@ from shop_directory.typeahead.writing.store import TypeaheadStore
 BAND_WIDTH: Final = 16
 # The memory of a writer before it writes a segment.
 _HEAP_BYTES: Final = 128_000_000
+# Bytes of all indices for each shop while the typeahead is sealed: 1,200 were measured for shops with related records.
+_PEAK_SHOP_BYTES: Final = 1_500
 _EDIT_HEAP_BYTES: Final = 32_000_000
 # The syntax of all ids and slugs; other characters would have a meaning in a query.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -178,6 +180,11 @@ class EmbeddedWriter(EmbeddedReader):
         self._band_width = band_width
         self._frequent: dict[str, FrequentTerms] = {}
         self._typeahead = SinkTypeaheadBuild(generation_store(root, generation))
+
+    def needed_space(self, counts: Mapping[str, int]) -> tuple[Path, int]:
+        """The indices, of which merges write copies, and the typeahead."""
+        shops = counts["shops"]
+        return self._root, _PEAK_SHOP_BYTES * shops + needed_space(shops)
 
     def learn(self, kind: str, sample: Iterable[object]) -> None:
         """Take the prefixes and parts that are frequent in the sample as terms."""

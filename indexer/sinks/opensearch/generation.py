@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from index_mappings.documents import DOCUMENTS
 from index_mappings.generations import OPERATIONS_ID, STAMP, STAMP_ID, Operations, Stamp, index_name
 from index_mappings.opensearch import TYPEAHEAD, mapping, settings
 from indexer.sinks.failures import IndexLostError, SinkError
-from indexer.sinks.generation_typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor
+from indexer.sinks.generation_typeahead import SinkTypeaheadBuild, SinkTypeaheadEditor, needed_space
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, IndexWatch
 from indexer.sinks.opensearch.retries import (
     RETRY_S,
@@ -149,9 +150,14 @@ class OpenSearchWriter(OpenSearchReader):
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
+        self._store = store
         self._typeahead = SinkTypeaheadBuild(store)
         self._names = ",".join(self._index(kind) for kind in KINDS)
         self._watch = IndexWatch(client, self._names)
+
+    def needed_space(self, counts: Mapping[str, int]) -> tuple[Path, int]:
+        """The local copy of the typeahead. The cluster watches over its own disks."""
+        return self._store.directory, needed_space(counts["shops"])
 
     def create(self, shards: int, replicas: int) -> None:
         """Create the indices with their primary shards, and copies of each; after a failure some of them may exist."""

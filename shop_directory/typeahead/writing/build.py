@@ -1,6 +1,6 @@
 """Builds the typeahead of a generation from all its shops and categories, which may come in any order.
 
-Bounded runs of shops are sorted in memory, each into a segment, and these are merged into one.
+Bounded runs of shops are sorted in memory, each into a segment, and these are merged into segments of bounded size.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ from index_mappings.tiers import ONE_TYPO_MIN
 from shop_directory.typeahead import manifest, segment
 from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
 from shop_directory.typeahead.segment import ARRAYS, POSTING_BITS, Shown
-from shop_directory.typeahead.writing.merging import MAX_NUMBERED, Input, merge
+from shop_directory.typeahead.writing.merging import Input, merge, weight
 from shop_directory.typeahead.writing.segment_file import (
     ABOVE,
     BELOW,
@@ -124,6 +124,11 @@ class ShopRun:
 
     def __len__(self) -> int:
         return len(self._shops)
+
+    @property
+    def texts(self) -> int:
+        """The number of different texts."""
+        return len(self._codes)
 
     def add(self, shop: SegmentShop) -> None:
         """Add a shop."""
@@ -232,14 +237,23 @@ def _columns(ranked: list[tuple[float, str, bytes, tuple[str, ...], tuple[str, .
     }
 
 
-class TypeaheadBuild:
-    """A typeahead that is being built. Methods raise OSError if a file can't be written, and TypeaheadTooLargeError."""
+class _Run(NamedTuple):
+    """A segment of sorted shops, and its weight."""
 
-    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS, most: int = MAX_NUMBERED) -> None:
-        """At most `run_shops` are sorted in memory; the segment has at most `most` shops, and as many texts."""
-        self._store, self._run_shops, self._most = store, run_shops, most
+    use: SegmentUse
+    weight: int
+
+
+class TypeaheadBuild:
+    """A typeahead that is being built. Methods raise OSError if a file can't be written."""
+
+    def __init__(self, store: TypeaheadStore, run_shops: int = _RUN_SHOPS) -> None:
+        """At most `run_shops` are sorted in memory; no segment of several runs exceeds the store's maximum."""
+        self._store, self._run_shops = store, run_shops
         self._run = ShopRun()
-        self._runs: dict[str, SegmentUse] = {}
+        self._runs: list[_Run] = []
+        # The segments that no manifest names yet.
+        self._unnamed: set[str] = set()
         self._categories: list[CategoryEntry] = []
 
     def add(self, document: object) -> None:
@@ -261,7 +275,9 @@ class TypeaheadBuild:
     def add_shop(self, shop: SegmentShop) -> None:
         """Add a shop with its texts."""
         self._run.add(shop)
-        if len(self._run) >= self._run_shops or self._run.letters >= _RUN_LETTERS:
+        run = self._run
+        is_full = len(run) >= self._run_shops or run.letters >= _RUN_LETTERS or run.texts >= self._store.segment_texts
+        if is_full:
             self._end_run()
 
     def add_category(self, category: CategoryEntry) -> None:
@@ -269,30 +285,54 @@ class TypeaheadBuild:
         self._categories.append(category)
 
     def finish(self) -> str:
-        """Write and store segment and manifest. Returns the manifest's name."""
+        """Write and store segments and manifest. Returns the manifest's name."""
         if len(self._run) or not self._runs:
             self._end_run()
-        if len(self._runs) == 1:
-            (base,) = self._runs.values()
-            self._runs = {}
-        else:
-            paths = [segment.segment_path(self._store.directory, name) for name in self._runs]
-            base = merge(self._store.directory, [Input(open_segment(path)) for path in paths], self._most)
-            self.close()
-        self._store.put(segment.segment_path(self._store.directory, base.name))
-        return put_manifest(self._store, TypeaheadManifest(((base,),), in_category_order(self._categories)))
+        covering = tuple(self._segment(uses) for uses in self._groups())
+        name = put_manifest(self._store, TypeaheadManifest((covering,), in_category_order(self._categories)))
+        self._unnamed = set()
+        return name
+
+    def _groups(self) -> Iterator[list[SegmentUse]]:
+        """The runs of each segment."""
+        group: list[SegmentUse] = []
+        total = 0
+        for run in self._runs:
+            if group and total + run.weight > self._store.segment_texts:
+                yield group
+                group, total = [], 0
+            group.append(run.use)
+            total += run.weight
+        yield group
+
+    def _segment(self, uses: list[SegmentUse]) -> SegmentUse:
+        """Write and store the segment of some runs, and remove their files."""
+        directory = self._store.directory
+        use = uses[0]
+        if len(uses) > 1:
+            use = merge(directory, [Input(open_segment(segment.segment_path(directory, run.name))) for run in uses])
+            self._unnamed.add(use.name)
+            self._remove(run.name for run in uses)
+            return_freed_memory()
+        self._store.put(segment.segment_path(directory, use.name))
+        return use
 
     def _end_run(self) -> None:
-        use = write_segment(self._store.directory, *self._run.contents())
+        contents = self._run.contents()
+        use = write_segment(self._store.directory, *contents)
         self._run = ShopRun()
-        self._runs[use.name] = use
+        self._runs.append(_Run(use, weight(contents)))
+        self._unnamed.add(use.name)
         return_freed_memory()
 
     def close(self) -> None:
-        """Remove the files of the runs."""
-        for name in self._runs:
+        """Remove the files of a build that was not finished."""
+        self._remove(tuple(self._unnamed))
+
+    def _remove(self, names: Iterable[str]) -> None:
+        for name in names:
             segment.segment_path(self._store.directory, name).unlink(missing_ok=True)
-        self._runs = {}
+            self._unnamed.discard(name)
 
 
 def return_freed_memory() -> None:

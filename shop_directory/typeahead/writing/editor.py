@@ -18,7 +18,7 @@ import numpy as np
 
 from index_mappings.documents import CategoryDocument, CategoryEntry, ShopDocument, in_category_order
 from shop_directory.typeahead import manifest
-from shop_directory.typeahead.manifest import MAX_SEGMENTS, Covering, SegmentUse, TypeaheadManifest, bitmap_of
+from shop_directory.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest, bitmap_of
 from shop_directory.typeahead.segment import SUFFIX, Shown, segment_path
 from shop_directory.typeahead.writing.build import (
     SegmentShop,
@@ -28,7 +28,7 @@ from shop_directory.typeahead.writing.build import (
     rebuild_typeahead,
     segment_shop,
 )
-from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge, mergeable
+from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, has_room, merge, mergeable, weight
 from shop_directory.typeahead.writing.segment_file import Segment, open_segment
 from shop_directory.typeahead.writing.store import GRACE_S, TypeaheadStore
 
@@ -111,7 +111,12 @@ class TypeaheadEditor:
         self._shops, self._categories, self._segments = {}, {}, {}
         self._tidy(before)
         if self._merging is not None and len(coverings) == 1:
-            self._merging.start(self._store.directory, mergeable(coverings[0], self._small_shops))
+            (covering,) = coverings
+            most = self._store.segment_texts
+            self._merging.start(
+                self._store.directory, mergeable(covering, self._weights(covering), self._small_shops, most)
+            )
+            self._segments = {}
         return self._name
 
     def damaged(self, check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
@@ -180,20 +185,26 @@ class TypeaheadEditor:
         uses = {name: self._without(use, self._shops) for name, use in former.items()}
         coverings = tuple(tuple(uses[use.name] for use in covering) for covering in coverings)
         last = coverings[0][-1]
-        if not self._is_rewritten(coverings):
-            return self._with_last(coverings, [Input(Segment(run.contents()))] if len(run) else [])
-        if not len(run) and last == former[last.name]:
+        changed = [Input(Segment(run.contents()))] if len(run) else []
+        if not self._is_rewritten(coverings, sum(weight(one.segment.contents) for one in changed)):
+            return self._with_last(coverings, changed)
+        if not changed and last == former[last.name]:
             return coverings
-        inputs = [Input(self._segment(last.name), last.removed)]
-        if len(run):
-            inputs.append(Input(Segment(run.contents())))
+        inputs = [Input(self._segment(last.name), last.removed), *changed]
         return self._with_last(tuple(covering[:-1] for covering in coverings), inputs)
 
-    def _is_rewritten(self, coverings: tuple[Covering, ...]) -> bool:
-        last = coverings[0][-1]
+    def _is_rewritten(self, coverings: tuple[Covering, ...], added: int) -> bool:
+        """Whether the last segment is rewritten with changed shops, whose segment would have the weight `added`."""
+        last, most = coverings[0][-1], self._store.segment_texts
         if any(covering[-1].name != last.name for covering in coverings):
             return False  # it is an input of a merge
-        return last.shops < self._small_shops or max(map(len, coverings)) >= MAX_SEGMENTS
+        weights = [self._weights(covering) for covering in coverings]
+        if weights[0][-1] + added > most:
+            return False
+        return last.shops < self._small_shops or not all(has_room(some, most) for some in weights)
+
+    def _weights(self, covering: Covering) -> list[int]:
+        return [weight(self._segment(use.name).contents) for use in covering]
 
     def _with_last(self, coverings: tuple[Covering, ...], inputs: list[Input]) -> tuple[Covering, ...]:
         """The coverings with one more segment of all current shops of some segments, unless there are none."""

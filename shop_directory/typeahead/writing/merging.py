@@ -66,8 +66,10 @@ _BLOCK: Final = 8_000
 
 # Converts the items of an input's lists to those of the result.
 _Renumber = Callable[[int, Items], Items]
-# The maximum number of shops and of texts: they are numbered by the bits of an int32 above a posting's marks.
-MAX_NUMBERED: Final = 1 << 31 - POSTING_BITS
+# The heads of these lists are int32.
+_LISTS: Final = ("letters", "postings", "own_categories", "ids")
+# A list of this many items counts as one text. So a segment of the maximum weight has fewer than 2^31 of them.
+_ITEMS_OF_A_TEXT: Final = 128
 # The oldest segment is merged as well when more than one in this many of its shops are removed or newer elsewhere.
 _BASE_PART: Final = 4
 _NICENESS: Final = 19
@@ -84,10 +86,20 @@ class Input(NamedTuple):
     removed: bytes = b""
 
 
-def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) -> SegmentUse:
+def weight(contents: Contents) -> int:
+    """The number of texts that a segment counts as for the maximum of its store.
+
+    A merged segment weighs at most as much as its inputs together, and one of the maximum weight can number its shops,
+    its texts and the items of its lists.
+    """
+    longest = max(len(contents.arrays[name]) for name in _LISTS)
+    return max(contents.shops, len(contents.arrays["firsts"]), -(-longest // _ITEMS_OF_A_TEXT))
+
+
+def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
     """Write the segment of all current shops of some segments; no shop is current in two of them.
 
-    `directory` gets the result, and unnamed temporary files. `most` is the maximum number of shops, and of texts.
+    `directory` gets the result, and unnamed temporary files. Together the inputs weigh at most what a segment may.
     """
     with ExitStack() as stack:
 
@@ -96,8 +108,7 @@ def merge(directory: Path, inputs: Sequence[Input], most: int = MAX_NUMBERED) ->
 
         contents = [entry.segment.contents for entry in inputs]
         shops = _MergedShops(contents, [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs])
-        _check_number("shops", shops.count, most)
-        texts = _MergedTexts([found.arrays for found in contents], shops.numbers, spill, most)
+        texts = _MergedTexts([found.arrays for found in contents], shops.numbers, spill)
         arrays: dict[str, Items | Spill] = {**texts.arrays(), **shops.arrays(texts.numbers, spill)}
         return write_segment(directory, shops.count, shops.countries, shops.categories, arrays)
 
@@ -283,10 +294,10 @@ class _MergedTexts:
     """The texts of a merge; `numbers` has for each input the new number of each text, or GONE if no shop has it."""
 
     def __init__(
-        self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill], most: int
+        self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill]
     ) -> None:
         # For each input its arrays, and the new number of each shop.
-        self._sources, self._shops, self._spill, self._most = sources, shops, spill, most
+        self._sources, self._shops, self._spill = sources, shops, spill
         self.numbers = [np.full(len(arrays["firsts"]), GONE, np.int32) for arrays in sources]
         self._best_key: Ints = np.zeros(0, np.int32)
 
@@ -315,7 +326,6 @@ class _MergedTexts:
             spilt["offsets"].append(offsets[1:] + np.int32(letters))
             spilt["heads"].append(heads[1:] + np.int32(postings))
             texts, letters, postings = texts + len(merged), letters + len(characters), postings + len(found)
-            _check_number("texts", texts, self._most)
         self._best_key = best[KEY].items()
         return {
             **spilt,
@@ -379,19 +389,6 @@ class _MergedTexts:
             firsts.append(firsts_of(*letters_of(_chosen(ordered, is_new)))[keyed >> ABOVE])
             best.append(self._best_key[merged])
         return {name: found, f"firsts_{lacking}": firsts, f"best_{lacking}": best_tree(best.items())}
-
-
-class TypeaheadTooLargeError(Exception):
-    """A segment would have more shops or texts than it can number; the text says what to do."""
-
-
-def _check_number(what: str, number: int, most: int) -> None:
-    """Refuse a segment that is too large, before a number overflows and the service refuses the segment."""
-    if number > most:
-        raise TypeaheadTooLargeError(
-            f"the typeahead would have more than {most:,} {what}, which is all that a segment can number: leave "
-            "aliases out of the catalogue, or divide it among several indices, each with a service of its own"
-        )
 
 
 def _sorted(texts: list[str]) -> tuple[list[int], list[str], Bools]:
@@ -475,21 +472,48 @@ class BackgroundMerging:
             process.communicate()
 
 
-def mergeable(covering: Covering, small_shops: int) -> Covering:
+def newest_group(weights: Sequence[int], most: int) -> int:
+    """The first of the longest run of last segments that may become one segment: the last one, if no two may."""
+    start, total = len(weights) - 1, weights[-1]
+    while start and (total := total + weights[start - 1]) <= most:
+        start -= 1
+    return start
+
+
+def has_room(weights: Sequence[int], most: int) -> bool:
+    """Whether a covering may have one more segment; those that can't be merged with newer ones don't count."""
+    return len(weights) - newest_group(weights, most) < MAX_SEGMENTS
+
+
+def mergeable(covering: Covering, weights: Sequence[int], small_shops: int, most: int) -> Covering:
     """The consecutive segments of a manifest's only covering that should be merged into one; empty if none should.
 
-    Commits rewrite the last segment while it has fewer than `small_shops` shops.
+    Commits rewrite the last segment while it has fewer than `small_shops` shops. No segments are merged that weigh more
+    than `most` together.
     """
     # With the maximum number of segments, commits rewrite the last one although it is large.
-    is_settled = covering[-1].shops >= small_shops and len(covering) < MAX_SEGMENTS
+    is_settled = covering[-1].shops >= small_shops and has_room(weights, most)
     settled = covering if is_settled else covering[:-1]
     if not settled:
         return ()
-    base, newer = settled[0], settled[1:]
+    start = newest_group(weights[: len(settled)], most)
+    base, newer = settled[start], settled[start + 1 :]
     elsewhere = _removed(base) + sum(use.shops - _removed(use) for use in newer)
     if elsewhere * _BASE_PART > base.shops:
-        return settled
-    return newer if len(newer) > 1 else ()
+        return settled[start:]
+    if len(newer) > 1:
+        return newer
+    return _shrinkable(settled[: start + 1], weights, most)
+
+
+def _shrinkable(older: Covering, weights: Sequence[int], most: int) -> Covering:
+    """The first segment with many removed shops, or the first two that together are no longer too large."""
+    for position, use in enumerate(older[:-1]):
+        if _removed(use) * _BASE_PART > use.shops:
+            return (use,)
+        if weights[position] + weights[position + 1] <= most:
+            return older[position : position + 2]
+    return ()
 
 
 def _removed(use: SegmentUse) -> int:

@@ -18,13 +18,20 @@ PART_SUFFIX: Final = ".part"
 GRACE_S: Final = 60.0
 _SUFFIXES: Final = (segment.SUFFIX, manifest.SUFFIX, PART_SUFFIX)
 _COUNTER: Final = itertools.count()
+# A segment of this weight (`merging.weight`) has one and a half to two and a half million shops. Texts and shops are
+# numbered by the 24 bits of an int32 above a posting's marks. Each segment adds its own cost to a request
+# (docs/scale.md), so this is close to that limit.
+_SEGMENT_TEXTS: Final = 16_000_000
 
 
 class TypeaheadStore:
     """The files of a generation's typeahead in a local folder, which readers of the embedded engine use themselves.
 
-    Every method may raise OSError, or what another store raises.
+    Every method may raise OSError, or what another store raises. `segment_texts` is the maximum weight of a segment
+    that builds and merges write.
     """
+
+    segment_texts: int = _SEGMENT_TEXTS
 
     def __init__(self, directory: Path) -> None:
         """Create the folder if it is missing; the path of a file is its name and suffix."""

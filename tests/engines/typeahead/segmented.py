@@ -21,7 +21,7 @@ from shop_directory.typeahead.segment import Shown, segment_path, shown_part
 from shop_directory.typeahead.suggestions import SuggestedShop, SuggestQuery
 from shop_directory.typeahead.writing.build import ShopRun, TypeaheadBuild, segment_shop
 from shop_directory.typeahead.writing.editor import TypeaheadEditor
-from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge
+from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge, weight
 from shop_directory.typeahead.writing.segment_file import open_segment, write_segment
 from shop_directory.typeahead.writing.store import TypeaheadStore
 from shop_directory.words.categories import CategoryTable
@@ -177,11 +177,17 @@ def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:
 
 class Followed:
     def __init__(
-        self, root: Path, shops: Sequence[ShopDocument], small_shops: int = 2, merging: BackgroundMerging | None = None
+        self,
+        root: Path,
+        shops: Sequence[ShopDocument],
+        small_shops: int = 2,
+        merging: BackgroundMerging | None = None,
+        segment_texts: int = TypeaheadStore.segment_texts,
     ) -> None:
         self.directory, self._plain = root / "typeahead", root / "plain"
         self._plain.mkdir(parents=True)
         self.store = TypeaheadStore(self.directory)
+        self.store.segment_texts = segment_texts
         self.small_shops, self.merging = small_shops, merging
         self.shops = {shop.id: shop for shop in shops}
         self.categories: dict[str, CategoryEntry] = {}
@@ -197,6 +203,11 @@ class Followed:
     @property
     def shape(self) -> list[list[int]]:
         return [[use.shops - _ones(use.removed) for use in covering] for covering in self.manifest.coverings]
+
+    @property
+    def weights(self) -> list[list[int]]:
+        paths = [[segment_path(self.directory, use.name) for use in covering] for covering in self.manifest.coverings]
+        return [[weight(open_segment(path).contents) for path in covering] for covering in paths]
 
     @property
     def files(self) -> set[str]:

@@ -21,7 +21,7 @@ from shop_directory.typeahead.manifest import (
     manifest_path,
 )
 from shop_directory.typeahead.segment import segment_path
-from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge, mergeable
+from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge, mergeable, newest_group, weight
 from shop_directory.typeahead.writing.segment_file import open_segment
 from shop_directory.typeahead.writing.store import GRACE_S
 from tests.engines.typeahead.segmented import Followed, category, named, projected
@@ -196,7 +196,35 @@ def test_neighbours_are_merged_and_the_base_with_them_when_a_quarter_of_it_is_el
         SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
         for place, (shops, removed) in enumerate(covering)
     )
-    assert mergeable(uses, 5) == uses[slice(*merged)]
+    assert mergeable(uses, [use.shops for use in uses], 5, 10_000) == uses[slice(*merged)]
+
+
+@pytest.mark.parametrize(
+    ("covering", "merged"),
+    [
+        ([(100, 0), (90, 0), (9, 0)], (0, 0)),
+        ([(100, 0), (90, 0), (40, 0), (9, 0)], (0, 0)),  # the last two may be one, with less than a quarter elsewhere
+        ([(100, 0), (90, 0), (20, 0), (9, 0), (8, 0)], (2, 5)),
+        ([(100, 0), (90, 0), (60, 0), (5, 0), (5, 0)], (3, 5)),
+        ([(100, 26), (90, 0), (60, 0), (5, 0)], (0, 1)),  # it gets smaller alone
+        ([(100, 25), (90, 23), (60, 0), (5, 0)], (1, 2)),
+        ([(30, 0), (70, 0), (60, 0), (5, 0)], (0, 2)),  # these have become smaller before
+        ([(30, 0), (71, 0), (60, 0), (5, 0)], (0, 0)),
+        ([(300, 0), (60, 0), (5, 0)], (0, 0)),  # of a build with a larger maximum
+        ([(300, 0)], (0, 0)),
+        ([(300, 76)], (0, 1)),
+        # Those that can't be merged leave as much room as there would be without them.
+        ([*[(100, 0)] * 20, (9, 0), (9, 0)], (20, 22)),
+    ],
+)
+def test_no_segments_are_merged_that_are_too_large_together(
+    covering: list[tuple[int, int]], merged: tuple[int, int]
+) -> None:
+    uses = tuple(
+        SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
+        for place, (shops, removed) in enumerate(covering)
+    )
+    assert mergeable(uses, [use.shops for use in uses], 5, 100) == uses[slice(*merged)]
 
 
 def test_a_merge_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute(
@@ -269,10 +297,14 @@ class _Inline(BackgroundMerging):
         super().__init__()
         self._late = late
         self._merged: tuple[Path, tuple[Covering, SegmentUse]] | None = None
+        # The greatest weight of several segments that were merged into one.
+        self.heaviest = 0
 
     def start(self, directory: Path, inputs: Covering) -> None:
         if inputs and self._merged is None:
             merged = [Input(open_segment(segment_path(directory, use.name)), use.removed) for use in inputs]
+            if len(merged) > 1:
+                self.heaviest = max(self.heaviest, sum(weight(one.segment.contents) for one in merged))
             self._merged = directory, (inputs, merge(directory, merged))
 
     def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
@@ -283,13 +315,16 @@ class _Inline(BackgroundMerging):
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(small=st.integers(1, 6), data=st.data())
-def test_after_any_changes_and_merges_each_covering_has_what_it_must(small: int, data: st.DataObject) -> None:
+@given(small=st.integers(1, 6), most=st.sampled_from((1, 20, 60, 10_000)), data=st.data())
+def test_after_any_changes_and_merges_each_covering_has_what_it_must(
+    small: int, most: int, data: st.DataObject
+) -> None:
     shops = st.builds(projected, st.integers(0, 12).map("s{}".format), shop_lines())
     late = (data.draw(st.booleans()) for _ in iter(int, 1))
     with TemporaryDirectory() as directory:
         built = {shop.id: shop for shop in data.draw(st.lists(shops, max_size=8))}
-        world = Followed(Path(directory), list(built.values()), small, _Inline(late))
+        merging = _Inline(late)
+        world = Followed(Path(directory), list(built.values()), small, merging, most)
         for _ in range(data.draw(st.integers(1, 8))):
             changed = {shop.id: shop for shop in data.draw(st.lists(shops, max_size=4))}
             removed = data.draw(st.sets(st.integers(0, 12).map("s{}".format), max_size=3)) - changed.keys()
@@ -297,7 +332,8 @@ def test_after_any_changes_and_merges_each_covering_has_what_it_must(small: int,
                 _age(world)
             world.change(changed.values(), removed)
             assert world.store.damaged(world.name) == ()
-            assert max(map(len, world.manifest.coverings)) <= MAX_SEGMENTS
+            assert merging.heaviest <= most
+            assert all(len(some) - newest_group(some, most) <= MAX_SEGMENTS for some in world.weights)
             assert len(world.manifest.coverings) <= 2
 
 
