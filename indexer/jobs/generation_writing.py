@@ -13,15 +13,18 @@ from typing import Any, Final, TypeVar
 
 from index_mappings.documents import stored_part
 from index_mappings.generations import Stamp, first_stamp
+from indexer.disk_space import require_space
 from indexer.jobs.follower_status import operations_of
-from indexer.progress import Advance, in_thread, stage
+from indexer.progress import Advance, in_thread, remark, stage
 from indexer.projection import Projected, Projector
 from indexer.sinks.failures import SinkError
-from indexer.sinks.protocol import GenerationReader, GenerationWriter, MergingWriter, SamplingWriter
+from indexer.sinks.protocol import GenerationReader, GenerationWriter, LocalWriter, MergingWriter, SamplingWriter
 from indexer.state.state import State
 
 _SAMPLE: Final = 200
 _BATCH: Final = 5_000
+# The space in bytes from which on a build reports what it needs.
+_WORTH_A_LINE: Final = 1_000_000_000
 
 T = TypeVar("T")
 
@@ -109,6 +112,11 @@ def write_generation(
     `check` raises when the lease is lost. `tick` is called after each document and in each wait, to keep the live
     generation up to date.
     """
+    if isinstance(writer, LocalWriter):
+        directory, needed = writer.needed_space(stamp.counts)
+        line = require_space(directory, needed)
+        if needed >= _WORTH_A_LINE:
+            remark(line)
     samples = tuple(_write_kind(writer, projected, tick) for projected in Projector(state).all())
     check()
     writer.write_operations(operations_of(state, None))

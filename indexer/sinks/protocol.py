@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from index_mappings.generations import Operations, Stamp
@@ -129,6 +130,14 @@ class GenerationWriter(GenerationReader, Protocol):
 
     def seal(self, stamp: Stamp) -> Stamp:
         """Make the documents readable, and write and return the stamp, which comes without the names of files."""
+
+
+@runtime_checkable
+class LocalWriter(Protocol):
+    """A writer that needs space on a disk of this machine."""
+
+    def needed_space(self, counts: Mapping[str, int]) -> tuple[Path, int]:
+        """A folder, and how many bytes are written below it at the peak for this many documents of each kind."""
 
 
 @runtime_checkable

@@ -17,6 +17,7 @@ from indexer.__main__ import index
 from indexer.disk_space import ADVICE, DiskFullError, raise_if_full
 from indexer.jobs.build import build
 from indexer.jobs.following import Following, FollowOptions
+from indexer.sinks import generation_typeahead
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
 from indexer.sources.changes import ChangeFile
@@ -154,3 +155,32 @@ def test_following_without_space_tries_again_and_loses_no_change(
     assert [record.getMessage() for record in caplog.records if "retried" in record.getMessage()] == [
         f"following failed and is retried in 0 s: {ADVICE}"
     ]
+
+
+def test_a_build_that_needs_more_space_than_is_free_ends_before_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = write_catalogue(tmp_path / "shops.ndjson", [shop("Kestrel"), shop("Wren")])
+    sink = EmbeddedSink(tmp_path / "index")
+    monkeypatch.setattr(generation_typeahead, "_SHOP_BYTES", 10**15)
+    with pytest.raises(
+        DiskFullError, match=r"needs some 6,000,000.0 GB in .*index at its peak, of [\d,.]+ GB free: free"
+    ):
+        build(NdjsonCatalogue(catalogue), sink)
+    assert (sink.live(), sink.generations()) == (None, ())
+
+
+def test_a_large_build_reports_the_space_that_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalogue = write_catalogue(tmp_path / "shops.ndjson", [shop("Kestrel"), shop("Wren")])
+    build(NdjsonCatalogue(catalogue), EmbeddedSink(tmp_path / "index"))
+    assert "at its peak" not in capsys.readouterr().err
+    monkeypatch.setattr(generation_typeahead, "_SHOP_BYTES", 200_000_000)
+    build(NdjsonCatalogue(catalogue), EmbeddedSink(tmp_path / "index"))
+    assert "the build needs some 1.2 GB in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("shops", "millions"), [(1, 3), (3, 9), (10, 16)])
+def test_the_space_of_a_typeahead_is_that_of_its_runs_and_of_one_segment_twice(shops: int, millions: int) -> None:
+    assert generation_typeahead.needed_space(shops * 10**6) == 1_600 * millions * 10**6
