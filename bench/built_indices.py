@@ -76,6 +76,10 @@ class Shops:
         """The private directory of the indexer's state for an engine's index."""
         return self._folder / f"{engine}-state"
 
+    def is_built(self, engine: str) -> bool:
+        """Whether an earlier run has built an engine's index."""
+        return (self._folder / f"{engine}.json").exists()
+
     def totals(self) -> dict[str, int]:
         """The plain counts of one-character queries."""
         return _stored(self._folder / "totals.json", lambda: plain_totals(invented_shops(self._count)))

@@ -7,9 +7,11 @@ character with exact totals: through the search backend, and through the whole s
 
 import argparse
 import os
+import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -17,9 +19,25 @@ from rich.table import Table
 from bench.built_indices import BuildStats, BuiltIndex, Shops
 from bench.letters import Timed, WrongTotalError, time_backend, time_service
 from bench.typeahead.paced import percentile
+from indexer.sinks.generation_typeahead import needed_space
 from service.parts import open_search
 from service.settings.service import Settings
 from tests.support.service_process import serving
+
+# By engine, for each shop: milliseconds of a build (docs/scale.md), and bytes of catalogue, state and indices at the
+# peak, without the typeahead's local files.
+_COSTS: Final = {"embedded": (0.38, 3_200), "opensearch": (0.44, 4_500)}
+
+
+def forecast(engine: str, shops: int, directory: Path) -> str:
+    """How long a build takes and how much disk it needs, as computed from measured ones."""
+    milliseconds, size = _COSTS[engine]
+    minutes, needed = shops * milliseconds / 60_000, (shops * size + needed_space(shops)) / 1_000_000_000
+    free = shutil.disk_usage(directory).free / 1_000_000_000
+    text = f"{engine}: {shops:,} shops take some {minutes:,.0f} minutes and {needed:,.1f} GB, of {free:,.1f} GB free"
+    if needed > free:
+        raise SystemExit(f"{text}: choose a larger disk with --directory")
+    return text
 
 
 def measure(built_index: BuiltIndex, totals: dict[str, int], rounds: int, scratch: Path) -> dict[str, Timed]:
@@ -72,9 +90,13 @@ def main() -> int:
     console = Console()
     measured: dict[str, tuple[BuildStats, dict[str, Timed]]] = {}
     with TemporaryDirectory() as scratch:
-        shops = Shops(given.directory or Path(scratch), given.shops)
+        directory = given.directory or Path(scratch)
+        directory.mkdir(parents=True, exist_ok=True)
+        shops = Shops(directory, given.shops)
         engines = {"embedded": shops.embedded(), "opensearch": shops.opensearch(given.heap)}
         for engine in engines if given.engine == "both" else (given.engine,):
+            if not shops.is_built(engine):
+                console.print(forecast(engine, given.shops, directory))
             with engines[engine] as built_index:
                 try:
                     measured[engine] = (
