@@ -28,6 +28,7 @@ from service.runtime.tracing import CallTracer, open_traces
 from service.settings.service import Settings
 from service.suggest.endpoint import SuggestFastPath, suggest_endpoint
 from service.tools.registry import REGISTRY
+from service.web.languages import Language
 from service.web.pages import (
     PAGE_PATH,
     PageFile,
@@ -60,7 +61,7 @@ def create_app(
 
     The parameters override the settings: a backend, which the application closes, metrics, and an exporter of spans.
     """
-    site = Site(settings)
+    site = Site(settings, Language("en"))
     files = {file.path: file for file in (*page_files(site), *site_files(site), *docs_files(settings))}
     prometheus = PrometheusMetrics()
     metrics = safe_metrics(prometheus if metrics is None else metrics)

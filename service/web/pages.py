@@ -51,7 +51,6 @@ _ANY_ORIGIN: Final[Headers] = ((b"access-control-allow-origin", b"*"), *_FOREIGN
 _SCRIPT: Final = b"text/javascript; charset=utf-8"
 _STYLE: Final = b"text/css; charset=utf-8"
 _TEXT: Final = b"text/plain; charset=utf-8"
-_DESCRIPTION: Final = "Find online shops by name, domain or category, and see what is known of them and what is not."
 # An image may be opened by itself, where it could be a document with scripts.
 _LOGO_POLICY: Final = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 PAGE_PATH: Final = "/"
@@ -85,8 +84,9 @@ class PageFile:
 
 def page_files(site: Site) -> tuple[PageFile, ...]:
     """The start page of a site, and the files that all its pages load."""
-    modules = {**_scripts("page"), "countries.js": _countries()}
-    start = site.render("index.html", Head("", _DESCRIPTION, "/"))
+    scripts = _scripts("page")
+    modules = {**scripts, "countries.js": _countries(), "language.js": site.language.script("".join(scripts.values()))}
+    start = site.render("index.html", Head("", site.language.text("description"), "/"))
     style = compact_style(_text("page/page.css")) + site.style
     logo = () if site.logo is None else (PageFile(*site.logo, policy=_LOGO_POLICY),)
     return (

@@ -6,6 +6,7 @@ Templates escape every value, so no text of a catalogue becomes markup; JSON wit
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,6 +17,7 @@ from index_mappings.countries import GROUP_NAMES, MARKET_NAMES, WORLDWIDE
 from service.settings.service import Settings
 from service.settings.site import LOGO_TYPES, THEMES, contrast, mixed, tint
 from service.web.bundling import compact_lines
+from service.web.languages import Language
 
 _BAND: Final = "#0c4b40"
 _INKS: Final = ("#ffffff", "#101514")
@@ -40,25 +42,26 @@ class Head:
 
 
 class Site:
-    """The pages of one operator."""
+    """The pages of one operator, in one language."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, language: Language) -> None:
         """Read the templates and the operator's logo."""
+        self.language = language
         self.name = settings.site_name
         self.tagline = settings.site_tagline
         self.public_url = settings.public_url
         self.sitemap = settings.site_sitemap
         links = (
-            ("Imprint", settings.site_imprint),
-            ("Privacy", settings.site_privacy),
-            ("Contact", settings.site_contact),
+            (language.text("imprint"), settings.site_imprint),
+            (language.text("privacy"), settings.site_privacy),
+            (language.text("contact"), settings.site_contact),
         )
         sources = settings.site_sources
         self.sources = None if sources is None else sources.read_text(encoding="utf-8").strip()
         self.links = tuple((text, url) for text, url in links if url is not None)
         if self.sources is not None:
             self.links += ((self.sources.splitlines()[0].strip("# "), SOURCES_PATH[1:]),)
-        self.token_help = _token_help(settings.site_token_help)
+        self.token_help = _token_help(settings.site_token_help, language)
         self.shop_logos = settings.site_shop_logos
         self.accent = settings.site_accent
         self.band = _BAND if self.accent is None else mixed(self.accent[0], "#000000", 0.55)
@@ -74,9 +77,13 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals |= {"site": self, "address": address, "query": "", "as_of": "", "answers": {}}
-        filters = (market, markets, sells, money, saving, counts, delivery, day, sign, tone)
+        defaults = {"query": "", "as_of": "", "answers": {}}
+        self._templates.globals |= {"site": self, "t": language.text, "address": address, **defaults}
+        filters = (market, markets, money, day, sign, tone)
         self._templates.filters |= {each.__name__: each for each in filters}
+        worded = (sells, saving, counts, delivery)
+        self._templates.filters |= {each.__name__: partial(each, language) for each in worded}
+        self._templates.filters["number"] = language.number
         self._templates.tests["elsewhere"] = is_elsewhere
 
     @property
@@ -130,12 +137,14 @@ def markets(codes: Iterable[str] | None) -> str:
     return ", ".join(map(market, codes or ()))
 
 
-def sells(countries: Sequence[str]) -> str:
+def sells(language: Language, countries: Sequence[str]) -> str:
     """Where a shop says that it sells: some of its markets, and how many more there are."""
     if WORLDWIDE in countries:
-        return "Sells worldwide"
-    more = len(countries) - _MOST_NAMED
-    return f"Sells in {markets(countries[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
+        return language.text("sells_worldwide")
+    named, more = markets(countries[:_MOST_NAMED]), len(countries) - _MOST_NAMED
+    if more > 0:
+        return language.text("sells_in_more", countries=named, count=more)
+    return language.text("sells_in", countries=named)
 
 
 def money(price: Mapping[str, str]) -> str:
@@ -143,13 +152,19 @@ def money(price: Mapping[str, str]) -> str:
     return f"{price['amount']} {price['currency']}"
 
 
-def saving(discount: Mapping[str, Any] | None) -> str:
+def saving(language: Language, discount: Mapping[str, Any] | None) -> str:
     """What a code takes off, as `coupons.js` says it; empty where that is not stated."""
-    if discount is None:
-        return ""
-    value, currency = discount["value"], discount["currency"]
-    texts = {"percent": f"{value}% off", "amount": f"{value} {currency} off", "free_shipping": "Free shipping"}
-    return texts.get(discount["kind"], "Another advantage")
+    match discount:
+        case None:
+            return ""
+        case {"kind": "percent", "value": value}:
+            return language.text("percent_off", value=value)
+        case {"kind": "amount", "value": value, "currency": currency}:
+            return language.text("amount_off", amount=money({"amount": value, "currency": currency}))
+        case {"kind": "free_shipping"}:
+            return language.text("free_shipping")
+        case _:
+            return language.text("other_advantage")
 
 
 def is_elsewhere(coupon: Mapping[str, Any], country: str | None) -> bool:
@@ -157,33 +172,33 @@ def is_elsewhere(coupon: Mapping[str, Any], country: str | None) -> bool:
     return bool(country and coupon["countries"]) and not {country, WORLDWIDE} & set(coupon["countries"])
 
 
-def counts(coupons: Mapping[str, Any]) -> str:
+def counts(language: Language, coupons: Mapping[str, Any]) -> str:
     """A sentence of the counts of codes that are above zero, as `coupons.js` says it."""
     withheld, total = coupons["withheld"], coupons["total_count"]
-    usable = total - sum(withheld.values())
-    texts = (
-        (usable, "may work", "may work"),
-        (withheld["expired"], "has expired", "have expired"),
-        (withheld["verified_rejected"], "was rejected in a real checkout", "were rejected in a real checkout"),
-        (withheld["reserved_test_domain"], "is for tests only", "are for tests only"),
-        (withheld["policy"], "is withheld by a display policy", "are withheld by a display policy"),
-    )
-    parts = ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in texts if number)
-    return f"{total:,} {'code' if total == 1 else 'codes'} known: {parts}."
+    counted = {
+        "codes_may_work": total - sum(withheld.values()),
+        "codes_expired": withheld["expired"],
+        "codes_rejected": withheld["verified_rejected"],
+        "codes_reserved": withheld["reserved_test_domain"],
+        "codes_withheld": withheld["policy"],
+    }
+    parts = ", ".join(language.text(key, count=number) for key, number in counted.items() if number)
+    return language.text("codes_known", count=total, parts=parts)
 
 
-def delivery(time: Mapping[str, Any] | None) -> str:
+def delivery(language: Language, time: Mapping[str, Any] | None) -> str:
     """A stated delivery time, in days and in the shop's words; empty where neither is stated."""
     if time is None:
         return ""
     least, most, words = time["min_days"], time["max_days"], time["as_stated"]
-    unit = "day" if (least if most is None else most) == 1 else "days"
     if most is None:
-        days = "" if least is None else f"at least {least} {unit}"
+        days = "" if least is None else language.text("days_at_least", count=least)
     elif least is None:
-        days = f"at most {most} {unit}"
+        days = language.text("days_at_most", count=most)
+    elif least == most:
+        days = language.text("days", count=most)
     else:
-        days = f"{most} {unit}" if least == most else f"{least} to {most} {unit}"
+        days = language.text("days_range", least=language.number(least), count=most)
     return ", ".join(filter(None, (days, words and f"“{words}”")))
 
 
@@ -211,10 +226,10 @@ def _accent_rule(colour: str, theme: str, band: str) -> str:
     return f":root{{--accent:{colour};--accent-ink:{ink};--tint:{marked};--band:{band}}}"
 
 
-def _token_help(stated: str | None) -> dict[str, str | None] | None:
+def _token_help(stated: str | None, language: Language) -> dict[str, str | None] | None:
     """How one gets a token: a text, and a URL where there is one."""
     if stated is None:
         return None
     if stated.startswith(("https://", "mailto:")):
-        return {"text": "Get a token", "url": stated}
+        return {"text": language.text("token_get"), "url": stated}
     return {"text": stated, "url": None}

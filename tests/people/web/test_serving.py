@@ -13,6 +13,7 @@ from service.rest.openapi.document import openapi_document
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.web import site as web_site
+from service.web.languages import Language
 from service.web.pages import page_files, site_files
 from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
@@ -22,7 +23,7 @@ from tests.people.web.test_accessible import axe_violations
 from tests.support.sample import SampleService
 from tests.support.served import ask, get
 
-SITE: Final = web_site.Site(Settings())
+SITE: Final = web_site.Site(Settings(), Language("en"))
 FILES: Final = {file.path: file.body for file in page_files(SITE)}
 SCRIPTS: Final = tuple(path for path in FILES if path.endswith(".js"))
 POLICY: Final = (
