@@ -2,18 +2,24 @@
 
 from pydantic import Field
 
-from service.tools.request import NoShopRequest
+from service.tools.request import LanguageTag, NoShopRequest
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 
 class ListCategoriesRequest(NoShopRequest):
-    """No arguments."""
+    """In which language."""
+
+    language: LanguageTag | None = Field(
+        None,
+        description="BCP 47: names in this language, where the catalogue states one; otherwise the default name.",
+        examples=["de"],
+    )
 
 
 class CategoryView(ToolResponse):
     """A category with its size."""
 
-    category: str = Field(description="Display name.")
+    category: str = Field(description="Display name, in language where one is stated.")
     slug: str = Field(description="Value for find_shop's category.")
     count: int = Field(description="Number of shops in it.")
 
@@ -25,11 +31,18 @@ class ListCategoriesResponse(ToolResponse):
     total_count: int = Field(description="Number of categories.")
 
 
-async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - it has no arguments
+async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:
     """List the categories."""
     categories = await context.search.categories()
     return ListCategoriesResponse(
-        results=tuple(CategoryView(category=found.name, slug=found.slug, count=found.count) for found in categories),
+        results=tuple(
+            CategoryView(
+                category=found.name if request.language is None else found.name_in(request.language),
+                slug=found.slug,
+                count=found.count,
+            )
+            for found in categories
+        ),
         total_count=len(categories),
     )
 
@@ -46,5 +59,5 @@ LIST_CATEGORIES = Tool(
     response=ListCategoriesResponse,
     token=TokenRule.OPTIONAL,
     run=run,
-    examples=(Example("All categories", {}),),
+    examples=(Example("All categories", {}), Example("Their names in German", {"language": "de"})),
 )

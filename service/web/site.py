@@ -3,21 +3,22 @@
 Templates escape every value, so no text of a catalogue becomes markup; JSON within a page has no `<`, `>` or `&`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
+from jinja2.bccache import Bucket
+from markupsafe import Markup
 
-from index_mappings.countries import GROUP_NAMES, MARKET_NAMES, WORLDWIDE
+from index_mappings.countries import WORLDWIDE
 from service.settings.service import Settings
 from service.settings.site import LOGO_TYPES, THEMES, contrast, mixed, tint
 from service.web.bundling import compact_lines
-from service.web.languages import Language
+from service.web.languages import Language, languages
 
 _BAND: Final = "#0c4b40"
 _INKS: Final = ("#ffffff", "#101514")
@@ -41,6 +42,25 @@ class Head:
     data: dict[str, Any] | None = None
 
 
+class _CompiledOnce(BytecodeCache):
+    """The compiled templates, which the sites of all languages share: compiling takes most of the time of a page."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fill a bucket."""
+        bucket.code = self._found.get(bucket.key)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Take over the code of a bucket."""
+        if bucket.code is not None:
+            self._found[bucket.key] = bucket.code
+
+
+_COMPILED: Final = _CompiledOnce()
+
+
 class Site:
     """The pages of one operator, in one language."""
 
@@ -48,7 +68,8 @@ class Site:
         """Read the templates and the operator's logo."""
         self.language = language
         self.name = settings.site_name
-        self.tagline = settings.site_tagline
+        is_set = "site_tagline" in settings.model_fields_set
+        self.tagline = settings.site_tagline if is_set else language.text("tagline")
         self.public_url = settings.public_url
         self.sitemap = settings.site_sitemap
         links = (
@@ -72,18 +93,24 @@ class Site:
         )
         self._templates = Environment(
             loader=FunctionLoader(template),
+            bytecode_cache=_COMPILED,
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        defaults = {"query": "", "as_of": "", "answers": {}}
-        self._templates.globals |= {"site": self, "t": language.text, "address": address, **defaults}
-        filters = (market, markets, money, day, sign, tone)
-        self._templates.filters |= {each.__name__: each for each in filters}
+        defaults = {"query": "", "as_of": "", "answers": {}, "here": ""}
+        self._templates.globals |= {
+            "site": self,
+            "t": language.text,
+            "address": address,
+            "languages": languages(),
+            **defaults,
+        }
         worded = (sells, saving, counts, delivery)
+        filters = (language.number, language.money, language.day, language.market, language.markets, sign, tone)
+        self._templates.filters |= {each.__name__: each for each in filters}
         self._templates.filters |= {each.__name__: partial(each, language) for each in worded}
-        self._templates.filters["number"] = language.number
         self._templates.tests["elsewhere"] = is_elsewhere
 
     @property
@@ -127,29 +154,14 @@ def address(**parameters: Any) -> str:  # noqa: ANN401 - values of a query
     return f"?{urlencode(given, doseq=True)}" if given else "./"
 
 
-def market(code: str) -> str:
-    """The name of a country or of a group of countries."""
-    return MARKET_NAMES.get(code) or GROUP_NAMES[code]
-
-
-def markets(codes: Iterable[str] | None) -> str:
-    """The names of countries and groups; empty without any."""
-    return ", ".join(map(market, codes or ()))
-
-
 def sells(language: Language, countries: Sequence[str]) -> str:
     """Where a shop says that it sells: some of its markets, and how many more there are."""
     if WORLDWIDE in countries:
         return language.text("sells_worldwide")
-    named, more = markets(countries[:_MOST_NAMED]), len(countries) - _MOST_NAMED
+    named, more = language.markets(countries[:_MOST_NAMED]), len(countries) - _MOST_NAMED
     if more > 0:
         return language.text("sells_in_more", countries=named, count=more)
     return language.text("sells_in", countries=named)
-
-
-def money(price: Mapping[str, str]) -> str:
-    """An amount with its currency."""
-    return f"{price['amount']} {price['currency']}"
 
 
 def saving(language: Language, discount: Mapping[str, Any] | None) -> str:
@@ -158,9 +170,9 @@ def saving(language: Language, discount: Mapping[str, Any] | None) -> str:
         case None:
             return ""
         case {"kind": "percent", "value": value}:
-            return language.text("percent_off", value=value)
+            return language.text("percent_off", value=language.number(value))
         case {"kind": "amount", "value": value, "currency": currency}:
-            return language.text("amount_off", amount=money({"amount": value, "currency": currency}))
+            return language.text("amount_off", amount=language.money({"amount": value, "currency": currency}))
         case {"kind": "free_shipping"}:
             return language.text("free_shipping")
         case _:
@@ -199,12 +211,8 @@ def delivery(language: Language, time: Mapping[str, Any] | None) -> str:
         days = language.text("days", count=most)
     else:
         days = language.text("days_range", least=language.number(least), count=most)
-    return ", ".join(filter(None, (days, words and f"“{words}”")))
-
-
-def day(time: str) -> str:
-    """The day of an RFC 3339 time in UTC."""
-    return f"{datetime.fromisoformat(time):%-d %b %Y}"
+    stated = Markup("<q><bdi>{}</bdi></q>").format(words) if words else ""
+    return Markup(", ").join(filter(None, (days, stated)))
 
 
 def sign(name: str) -> str:

@@ -14,8 +14,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
 import orjson
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from index_mappings.countries import COUNTRY_CODES, WORLDWIDE
 from service.calls.dispatch import Dispatcher, Outcome
@@ -33,8 +34,8 @@ from service.http.messages import (
 )
 from service.runtime.caller import Caller, Channel, Proxies
 from service.suggest.responder import Refused, SuggestRequest, SuggestResponder
-from service.web.languages import Language
-from service.web.site import Head, Site, address, is_elsewhere, market, sells
+from service.web.languages import VARIES_BY, Language, chosen_language, language_of, remembered, without_choice
+from service.web.site import Head, Site, address, is_elsewhere, sells
 from shop_directory.runtime.request_context import current, new_request_context
 
 _PAGE: Final = 25
@@ -51,15 +52,31 @@ _View = tuple[str, Head, dict[str, Any]]
 
 
 class PageEndpoint:
-    """The endpoint of the page's path: the start page, which is a constant, or the view that the query string names."""
+    """The endpoint of the page's path: the start page, which is a constant, or the view that the query string names.
 
-    def __init__(self, start: ASGIApp, views: ASGIApp) -> None:
-        self._start = start
+    Both are there in each language, by its tag. A language that the address chooses is remembered.
+    """
+
+    def __init__(self, starts: Mapping[str, ASGIApp], views: Mapping[str, ASGIApp]) -> None:
+        self._starts = starts
         self._views = views
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await (self._views if asked_view(scope["query_string"]) else self._start)(scope, receive, send)
+        tag = language_of(scope)
+
+        async def send_in_language(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=list(message["headers"]))
+                headers.add_vary_header(VARIES_BY)
+                headers["content-language"] = tag
+                if chosen := chosen_language(scope["query_string"]):
+                    headers["set-cookie"] = remembered(chosen)
+                message = {**message, "headers": headers.raw}
+            await send(message)
+
+        pages = self._views if asked_view(scope["query_string"]) else self._starts
+        await pages[tag](scope, receive, send_in_language)
 
 
 class Views:
@@ -70,7 +87,7 @@ class Views:
         # For all addresses of the page but the start page's.
         self.endpoint = Endpoint(READING, self._answer)
 
-    def refused(self, error: ServiceError, headers: Headers = ()) -> Answer:
+    def refused(self, error: ServiceError, headers: Headers = (), here: str = "") -> Answer:
         """The view of an error, with the status and the headers of its problem document."""
         # What the problem document of these says is meant for programs.
         language, is_absent = self._site.language, error.code in _ABSENT
@@ -78,23 +95,26 @@ class Views:
             language.text("not_in_directory" if is_absent else "no_answer"),
             language.text(error.code) if is_absent else error.detail,
         )
-        body = self._site.render("error.html", head, errors=() if is_absent else error.errors)
+        body = self._site.render(
+            "error.html", head, here=here, is_absent=is_absent, errors=() if is_absent else error.errors
+        )
         answer = problem_answer(error, (*headers, (CONTENT_SECURITY_POLICY, self._site.policy)), body)
         return replace(answer, media_type=HTML)
 
     async def _answer(self, request: Request) -> Answer:
         caller = http_caller(request.scope, Channel.REST, self._trusted)
-        asked = asked_view(request.scope["query_string"])
+        query_string = request.scope["query_string"]
+        asked, here = asked_view(query_string), without_choice(query_string)
         outcomes = await self._asked("get_shop" if "shop_domain" in asked else "find_shop", asked, caller)
         if (context := current()) is not None:
             context.tool = None  # the log and the metrics have the page, and not its last tool
         last = outcomes[-1]
         if last.error is not None:
-            return self.refused(last.error, (*stamp_headers(last.stamp), *last.headers))
+            return self.refused(last.error, (*stamp_headers(last.stamp), *last.headers), here)
         view = _shop_view if "shop_domain" in asked else _list_view
         name, head, values = view(self._site.language, asked, outcomes)
         stamp = outcomes[0].stamp
-        body = self._site.render(name, head, as_of="" if stamp is None else stamp.built_at, **values)
+        body = self._site.render(name, head, here=here, as_of="" if stamp is None else stamp.built_at, **values)
         headers = (*stamp_headers(stamp), *last.headers, (CONTENT_SECURITY_POLICY, self._site.policy))
         return Answer(200, body, HTML, headers)
 
@@ -109,7 +129,7 @@ class Views:
         return outcomes
 
     async def _called(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
-        more: dict[str, dict[str, Any]] = {"list_categories": {}}
+        more: dict[str, dict[str, Any]] = {"list_categories": {"language": self._site.language.tag}}
         arguments = dict(asked)
         if tool == "get_shop":
             country = arguments.pop("country")
@@ -269,9 +289,9 @@ def _within(language: Language, asked: Mapping[str, Any]) -> str:
     """What the filters besides the categories require of a shop; empty without any of them."""
     ships_to, countries = asked["ships_to"], asked["countries"]
     key = "within_ships_or_silent" if asked["include_unsettled"] else "within_ships"
-    named = _either(language, map(market, countries or ()))
+    named = _either(language, map(language.market, countries or ()))
     parts = (
-        ships_to and language.text(key, country=market(ships_to)),
+        ships_to and language.text(key, country=language.market(ships_to)),
         asked["has_code"] and language.text("within_code"),
         countries and language.text("within_countries", countries=named),
     )

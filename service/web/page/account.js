@@ -5,13 +5,13 @@ import { COUNTRY_CODES } from "./countries.js";
 import { make } from "./elements.js";
 import { sentence } from "./failures.js";
 import { SITE, countryName } from "./format.js";
-import { t } from "./texts.js";
+import { LOCALE, t } from "./texts.js";
 
 const STORED = "shop-directory.token";
 let byName = null;
 
 export function countryChoice(select, changed) {
-  const order = new Intl.Collator("en").compare;
+  const order = new Intl.Collator(LOCALE).compare;
   byName ??= COUNTRY_CODES.map((code) => [countryName(code), code]).sort(([one], [other]) => order(one, other));
   select.append(...byName.map(([name, code]) => make("option", { value: code }, name)));
   select.addEventListener("change", () => changed(select.value));

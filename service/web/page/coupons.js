@@ -4,7 +4,7 @@ import { bdi, make } from "./elements.js";
 import { reportCode } from "./reports.js";
 import { firstFew } from "./sections.js";
 import { countryName, countryNames, day, joined, money, words } from "./format.js";
-import { phrase, t } from "./texts.js";
+import { numeral, phrase, t } from "./texts.js";
 
 const CODES_SHOWN = 6;
 // A longer code may have to be scrolled on a phone.
@@ -39,7 +39,7 @@ const isElsewhere = ({ countries }, country) =>
 
 function discount(given) {
   switch (given?.kind) {
-    case "percent": return t("percent_off", { value: given.value });
+    case "percent": return t("percent_off", { value: numeral(given.value) });
     case "amount": return t("amount_off", { amount: money({ amount: given.value, currency: given.currency }) });
     case "free_shipping": return t("free_shipping");
     case "other": return t("other_advantage");

@@ -39,7 +39,7 @@ function breakdown({ kind, status, code }) {
 
 // The service's detail about wrong input. The details of other errors are meant for programs.
 function detail({ status, code, detail: text }) {
-  return [400, 413].includes(status) && code !== "unknown_category" && text ? make("p", {}, text) : null;
+  return [400, 413].includes(status) && code !== "unknown_category" && text ? make("p", { lang: "en" }, text) : null;
 }
 
 export function problem(failure, again, { button = {} } = {}) {

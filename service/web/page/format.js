@@ -1,17 +1,16 @@
 // Formats the values of answers for people: countries, money, times and gaps.
 
-import { GROUP_NAMES } from "./countries.js";
 import { bdi, make, wholeOf } from "./elements.js";
-import { t } from "./texts.js";
+import { GROUP_NAMES, LANGUAGE } from "./language.js";
+import { LOCALE, t } from "./texts.js";
 
 // What the operator set: the name and the tagline of the site, whether logos may be loaded, how a token is got.
 export const SITE = JSON.parse(document.getElementById("site").textContent);
 
-const LOCALE = "en-GB";
-const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
+const COUNTRIES = new Intl.DisplayNames(LANGUAGE, { type: "region", fallback: "code" });
 const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
 const DATE_TIME = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
-const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const AGO = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" });
 const SPANS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
 
 export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUP_NAMES[code] ?? code);

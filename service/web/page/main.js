@@ -216,9 +216,17 @@ document.getElementById("find").addEventListener("submit", (event) => {
   search();
 });
 
+// The link to another language leads to the view that is shown, which the server makes in it.
+function translate(link) {
+  const url = new URL(location);
+  url.searchParams.set("lang", link.hreflang);
+  link.href = url;
+}
+
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link.target) return;
+  if (link.hreflang) return translate(link);
   const url = new URL(link.href);
   if (url.origin !== location.origin || url.pathname !== location.pathname) return;
   event.preventDefault();

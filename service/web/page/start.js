@@ -7,7 +7,7 @@ import { categoryIcon, categoryList, categoryName } from "./categories.js";
 import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { SITE, badge, countryName, joined, named } from "./format.js";
-import { phrase, t } from "./texts.js";
+import { LOCALE, phrase, t } from "./texts.js";
 
 const CATEGORIES = 16;
 const SHOPS = 8;
@@ -69,7 +69,7 @@ function examples(categories, shops, country) {
   ].map((some, at) => {
     const short = some.filter((text) => text.length <= SHORT);
     return short.find((text) => (at < 2 ? /^[\p{L}\p{M}]+$/u : /^[\p{L}\p{M}]+ [\p{L}\p{M}]+$/u).test(text)) ?? short[0];
-  }).filter(Boolean).map((text) => text.toLowerCase());
+  }).filter(Boolean).map((text) => text.toLocaleLowerCase(LOCALE));
   return joined([...new Set(texts)].map((text) =>
     make("a", { class: "example", href: hrefOf({ query: text, categories: [], country }) }, bdi(text))), " ");
 }

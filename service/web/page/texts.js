@@ -2,8 +2,11 @@
 
 import { LANGUAGE, TEXTS } from "./language.js";
 
-const PLURALS = new Intl.PluralRules(LANGUAGE);
-const NUMBER = new Intl.NumberFormat(LANGUAGE);
+// How numbers and days are written.
+export const LOCALE = LANGUAGE === "en" ? "en-GB" : LANGUAGE;
+const PLURALS = new Intl.PluralRules(LOCALE);
+// As the server does, which groups four digits as well.
+const NUMBER = new Intl.NumberFormat(LOCALE, { useGrouping: "always" });
 
 export const numeral = (number) => NUMBER.format(number);
 
