@@ -36,6 +36,8 @@ Texts = Mapping[str, str | Mapping[str, str]]
 
 # How numbers and days are written where the tag of the language is not enough.
 _LOCALES: Final = {"en": "en_GB"}
+# Browsers differ from CLDR in the names of these.
+_NAMED_OTHERWISE: Final = ("FK", "HK", "MO", "PS")
 # A year, in seconds.
 _REMEMBERED_S: Final = 31_536_000
 _RANGE: Final = re.compile(r"\s*([A-Za-z0-9-]+)\s*(?:;\s*q=([01](?:\.[0-9]{0,3})?)\s*)?")
@@ -88,13 +90,10 @@ class Language:
         return ", ".join(map(self.market, codes or ()))
 
     def script(self, source: str) -> str:
-        """A module with the texts that a script names, so that it carries no others, and the names of groups."""
+        """A module with the texts that a script names, and the names of markets that a browser has not or otherwise."""
         named = {key: text for key, text in self.texts.items() if f'"{key}"' in source}
-        values = {
-            "LANGUAGE": self.tag,
-            "TEXTS": named,
-            "GROUP_NAMES": {code: self.market(code) for code in GROUP_NAMES},
-        }
+        markets = {code: self.market(code) for code in (*GROUP_NAMES, *_NAMED_OTHERWISE)}
+        values = {"LANGUAGE": self.tag, "TEXTS": named, "MARKET_NAMES": markets}
         return "".join(
             f"export const {name} = {json.dumps(value, ensure_ascii=False, separators=(',', ':'))};\n"
             for name, value in values.items()

@@ -1,7 +1,7 @@
 // Formats the values of answers for people: countries, money, times and gaps.
 
 import { bdi, make, wholeOf } from "./elements.js";
-import { GROUP_NAMES, LANGUAGE } from "./language.js";
+import { LANGUAGE, MARKET_NAMES } from "./language.js";
 import { LOCALE, t } from "./texts.js";
 
 // What the operator set: the name and the tagline of the site, whether logos may be loaded, how a token is got.
@@ -13,13 +13,13 @@ const DATE_TIME = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeSty
 const AGO = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" });
 const SPANS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
 
-export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUP_NAMES[code] ?? code);
+export const countryName = (code) => MARKET_NAMES[code] ?? (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : code);
 
 export const countryNames = (codes) => (codes?.length ? codes.map(countryName).join(", ") : null);
 
 export function money(price) {
   if (!price) return null;
-  const style = { style: "currency", currency: price.currency, maximumFractionDigits: 8 };
+  const style = { style: "currency", currency: price.currency, maximumFractionDigits: 8, useGrouping: "always" };
   // The amount stays a string, so that no digit is lost.
   try { return new Intl.NumberFormat(LOCALE, style).format(price.amount); }
   catch { return `${price.amount} ${price.currency}`; }

@@ -68,6 +68,7 @@ def literals(script: str) -> Iterator[tuple[str, str]]:
             yield script[max(0, found.start() - 20) : found.start()], _VALUE.sub("0", text)
 
 
+@pytest.mark.rule("F22")
 @pytest.mark.parametrize("language", OTHERS, ids=lambda language: language.tag)
 def test_each_language_has_all_texts_with_the_same_placeholders(language: Language) -> None:
     assert list(language.texts) == list(ENGLISH.texts)
