@@ -277,6 +277,10 @@ class Shop:
     logo: str | None = None
 
 
+# As many subtags of a language are compared: language, script, region and variant.
+_MOST_SUBTAGS: Final = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Category:
     """A category in an answer; its names in other languages are not compared."""
@@ -287,8 +291,11 @@ class Category:
     translations: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def name_in(self, language: str) -> str:
-        """The display name in a language, by its BCP 47 tag: the one stated for it or for a wider tag, else `name`."""
-        parts = language.lower().split("-")
+        """The display name in a language, by its BCP 47 tag: the one stated for it or for a wider tag, else `name`.
+
+        Of a longer text than a tag can be, only the beginning counts.
+        """
+        parts = language.lower().split("-", _MOST_SUBTAGS)[:_MOST_SUBTAGS]
         wider = ("-".join(parts[:length]) for length in range(len(parts), 0, -1))
         stated = {tag.lower(): name for tag, name in self.translations.items()}
         return next((stated[tag] for tag in wider if tag in stated), self.name)

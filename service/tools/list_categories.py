@@ -2,18 +2,14 @@
 
 from pydantic import Field
 
-from service.tools.request import LanguageTag, NoShopRequest
+from service.tools.request import NoShopRequest, Text
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 
 class ListCategoriesRequest(NoShopRequest):
     """In which language."""
 
-    language: LanguageTag | None = Field(
-        None,
-        description="BCP 47: names in this language, where the catalogue states one; otherwise the default name.",
-        examples=["de"],
-    )
+    language: Text | None = Field(None, description="BCP 47: names in it, where stated.", examples=["de"])
 
 
 class CategoryView(ToolResponse):
@@ -51,9 +47,8 @@ LIST_CATEGORIES = Tool(
     name="list_categories",
     title="List categories",
     description=(
-        "List all categories that shops carry, each with its slug and number of shops, largest first. Call it "
-        "before find_shop with a category: only these slugs are accepted, and they change with the data. A shop "
-        "can be in several categories, so counts overlap."
+        "List all categories, each with slug and number of shops, largest first. Call it before find_shop with a "
+        "category: only these slugs are accepted. A shop can be in several."
     ),
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,

@@ -33,8 +33,6 @@ MAX_SHOPS_WITH_FACTS: Final = 20
 MAX_OFFERS_OFFSET: Final = 100_000
 
 _ALPHA_2: Final = re.compile("[A-Za-z]{2}")
-LANGUAGE_PATTERN: Final = "[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}"
-_LANGUAGE_TAG: Final = re.compile(LANGUAGE_PATTERN)
 
 
 def fault(message: str) -> PydanticCustomError:
@@ -55,14 +53,6 @@ def country_code(value: object) -> str:
     if _ALPHA_2.fullmatch(code) is None or code.upper() not in COUNTRY_CODES:
         raise fault("must be an assigned ISO 3166-1 alpha-2 code, such as DE or GB, or XK")
     return code.upper()
-
-
-def language_tag(value: object) -> str:
-    """A language tag of BCP 47, such as de or pt-BR, any case."""
-    tag = text(value)
-    if _LANGUAGE_TAG.fullmatch(tag) is None:
-        raise fault("must be a language tag of BCP 47, such as de or pt-BR")
-    return tag
 
 
 def query_text(value: object) -> str:
@@ -176,7 +166,6 @@ _NUMBER: Final = ["integer", "null"]
 
 Text = Annotated[str, *_checked(text, type="string")]
 CountryCode = Annotated[str, *_checked(country_code, type="string", pattern="^([A-Za-z]{2})?$")]
-LanguageTag = Annotated[str, *_checked(language_tag, type="string", pattern=f"^({LANGUAGE_PATTERN})?$")]
 QueryText = Annotated[str, *_checked(query_text, type="string", maxLength=MAX_QUERY)]
 PageLimit = Annotated[int, *_checked(page_limit, type=_NUMBER, minimum=1, maximum=MAX_LIMIT)]
 PageOffset = Annotated[int, *_checked(page_offset, type=_NUMBER, minimum=0)]
