@@ -162,7 +162,7 @@ class CategoryDocument:
     count: Annotated[int, Role.STORED]
     words: Annotated[tuple[str, ...], Role.STORED]
     names: Annotated[tuple[str, ...], Role.STORED]
-    translations: Annotated[Mapping[str, str], Role.STORED] = field(default_factory=dict)
+    translations: Annotated[Mapping[str, str], Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +339,8 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
 
 def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
     """Read a category back from the stored fields of a hit."""
-    forms = (tuple(stored[field]) for field in ("words", "names"))
-    return CategoryEntry(stored["id"], stored["name"], stored["count"], *forms, stored["translations"])
+    words, names = tuple(stored["words"]), tuple(stored["names"])
+    return CategoryEntry(stored["id"], stored["name"], stored["count"], words, names, stored["translations"])
 
 
 def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:
