@@ -5,7 +5,7 @@ query are derived from these classes. A document holds only public data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum, Flag, auto
 from functools import cache
 from operator import itemgetter
@@ -15,7 +15,7 @@ from index_mappings.hosts import country_of
 
 # Raise this with every change of a document class, of a role or of the text pipeline: a service refuses a generation
 # of another version (G4).
-SCHEMA_VERSION: Final = 21
+SCHEMA_VERSION: Final = 22
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"
@@ -153,6 +153,7 @@ class CategoryDocument:
         rank: the sortable key of M11: most shops first, then slug.
         count: the number of public shops that carry it.
         words, names: the forms by which it is found (`index_mappings.category_forms`, M5).
+        translations: by language tag, the display names that the catalogue states.
     """
 
     id: Annotated[str, Role.STORED | Role.EXACT | Role.WALK]
@@ -161,6 +162,7 @@ class CategoryDocument:
     count: Annotated[int, Role.STORED]
     words: Annotated[tuple[str, ...], Role.STORED]
     names: Annotated[tuple[str, ...], Role.STORED]
+    translations: Annotated[Mapping[str, str], Role.STORED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +277,28 @@ class Shop:
     logo: str | None = None
 
 
+# As many subtags of a language are compared: language, script, region and variant.
+_MOST_SUBTAGS: Final = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A category in an answer."""
+    """A category in an answer; its names in other languages are not compared."""
 
     slug: str
     name: str
     count: int
+    translations: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def name_in(self, language: str) -> str:
+        """The display name in a language, by its BCP 47 tag: the one stated for it or for a wider tag, else `name`.
+
+        Of a longer text than a tag can be, only the beginning counts.
+        """
+        parts = language.lower().split("-", _MOST_SUBTAGS)[:_MOST_SUBTAGS]
+        wider = ("-".join(parts[:length]) for length in range(len(parts), 0, -1))
+        stated = {tag.lower(): name for tag, name in self.translations.items()}
+        return next((stated[tag] for tag in wider if tag in stated), self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,15 +310,16 @@ class CategoryEntry:
     count: int
     words: tuple[str, ...]
     names: tuple[str, ...] = ()
+    translations: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, document: CategoryDocument) -> "CategoryEntry":
         """The entry of a document."""
-        return cls(document.id, document.name, document.count, document.words, document.names)
+        return cls(document.id, document.name, document.count, document.words, document.names, document.translations)
 
     def shown(self) -> Category:
         """The category without its forms."""
-        return Category(self.slug, self.name, self.count)
+        return Category(self.slug, self.name, self.count, self.translations)
 
 
 def in_category_order(entries: Iterable[CategoryEntry]) -> tuple[CategoryEntry, ...]:
@@ -321,8 +339,8 @@ def shop_from_stored(stored: dict[str, Any]) -> Shop:
 
 def category_from_stored(stored: dict[str, Any]) -> CategoryEntry:
     """Read a category back from the stored fields of a hit."""
-    forms = (tuple(stored[field]) for field in ("words", "names"))
-    return CategoryEntry(stored["id"], stored["name"], stored["count"], *forms)
+    words, names = tuple(stored["words"]), tuple(stored["names"])
+    return CategoryEntry(stored["id"], stored["name"], stored["count"], words, names, stored["translations"])
 
 
 def markets_of(countries: Sequence[str], domain: str) -> tuple[str, ...]:

@@ -272,6 +272,7 @@ def project_category(category: CarriedCategory) -> CategoryDocument:
         count=category.count,
         words=forms.words,
         names=forms.names,
+        translations=dict(category.other_names),
     )
 
 

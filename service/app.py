@@ -1,7 +1,7 @@
 """The composition root over HTTP: it makes the application from the parts that the settings name."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,13 +28,16 @@ from service.runtime.tracing import CallTracer, open_traces
 from service.settings.service import Settings
 from service.suggest.endpoint import SuggestFastPath, suggest_endpoint
 from service.tools.registry import REGISTRY
+from service.web.languages import LANGUAGES, languages
 from service.web.pages import (
     PAGE_PATH,
     PageFile,
     docs_files,
     file_endpoint,
     page_files,
+    page_script,
     site_files,
+    start_page,
 )
 from service.web.site import Site
 from service.web.sitemap import SITEMAP_PATH, Sitemap
@@ -60,8 +63,11 @@ def create_app(
 
     The parameters override the settings: a backend, which the application closes, metrics, and an exporter of spans.
     """
-    site = Site(settings)
-    files = {file.path: file for file in (*page_files(site), *site_files(site), *docs_files(settings))}
+    sites = {tag: Site(settings, language) for tag, language in languages().items()}
+    site = sites[LANGUAGES[0]]
+    starts = {tag: start_page(each) for tag, each in sites.items()}
+    shared = (*map(page_script, languages().values()), *page_files(site), *site_files(site), *docs_files(settings))
+    files = {file.path: file for file in (starts[LANGUAGES[0]], *shared)}
     prometheus = PrometheusMetrics()
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
@@ -74,7 +80,7 @@ def create_app(
     calls = {
         **_mcp_endpoints(mcp, resource, gated),
         **_calls(parts, gated),
-        **_pages(site, file_endpoint(files[PAGE_PATH]), parts, gated),
+        **_pages(sites, {tag: file_endpoint(start) for tag, start in starts.items()}, parts, gated),
     }
 
     app = _empty_app(mcp, parts, traces)
@@ -174,10 +180,14 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
     return labels
 
 
-def _pages(site: Site, start: ASGIApp, parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
+def _pages(
+    sites: Mapping[str, Site], starts: Mapping[str, ASGIApp], parts: Parts, gated: Callable[..., BoundedEndpoint]
+) -> dict[str, ASGIApp]:
     """The views of the page and the sitemap by path, over the same calls as the tools."""
-    views = Views(site, parts.dispatcher, parts.responder, parts.trusted)
-    pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(start, gated(views.endpoint, refused=views.refused))}
+    views = {tag: Views(site, parts.dispatcher, parts.responder, parts.trusted) for tag, site in sites.items()}
+    bounded = {tag: gated(each.endpoint, refused=each.refused) for tag, each in views.items()}
+    pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(starts, bounded)}
+    site = sites[LANGUAGES[0]]
     if site.sitemap:
         pages[SITEMAP_PATH] = gated(Sitemap(site, parts.live, parts.admission, parts.trusted).endpoint)
     return pages

@@ -2,18 +2,20 @@
 
 from pydantic import Field
 
-from service.tools.request import NoShopRequest
+from service.tools.request import NoShopRequest, Text
 from service.tools.tool import Example, TokenRule, Tool, ToolContext, ToolResponse
 
 
 class ListCategoriesRequest(NoShopRequest):
-    """No arguments."""
+    """In which language."""
+
+    language: Text | None = Field(None, description="BCP 47: names in it, where stated.", examples=["de"])
 
 
 class CategoryView(ToolResponse):
     """A category with its size."""
 
-    category: str = Field(description="Display name.")
+    category: str = Field(description="Display name, in language where one is stated.")
     slug: str = Field(description="Value for find_shop's category.")
     count: int = Field(description="Number of shops in it.")
 
@@ -25,11 +27,18 @@ class ListCategoriesResponse(ToolResponse):
     total_count: int = Field(description="Number of categories.")
 
 
-async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:  # noqa: ARG001 - it has no arguments
+async def run(request: ListCategoriesRequest, context: ToolContext) -> ListCategoriesResponse:
     """List the categories."""
     categories = await context.search.categories()
     return ListCategoriesResponse(
-        results=tuple(CategoryView(category=found.name, slug=found.slug, count=found.count) for found in categories),
+        results=tuple(
+            CategoryView(
+                category=found.name if request.language is None else found.name_in(request.language),
+                slug=found.slug,
+                count=found.count,
+            )
+            for found in categories
+        ),
         total_count=len(categories),
     )
 
@@ -38,13 +47,12 @@ LIST_CATEGORIES = Tool(
     name="list_categories",
     title="List categories",
     description=(
-        "List all categories that shops carry, each with its slug and number of shops, largest first. Call it "
-        "before find_shop with a category: only these slugs are accepted, and they change with the data. A shop "
-        "can be in several categories, so counts overlap."
+        "List all categories, each with slug and number of shops, largest first. Call it before find_shop with a "
+        "category: only these slugs are accepted. A shop can be in several."
     ),
     request=ListCategoriesRequest,
     response=ListCategoriesResponse,
     token=TokenRule.OPTIONAL,
     run=run,
-    examples=(Example("All categories", {}),),
+    examples=(Example("All categories", {}), Example("Their names in German", {"language": "de"})),
 )

@@ -6,6 +6,7 @@ makes one request. Top-level names must therefore be unique; a duplicate is a sy
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "[./a-z]*/([a-z]+\.js)";\n', re.MULTILINE)
@@ -31,18 +32,19 @@ def bundled(entry: str, modules: Mapping[str, str]) -> str:
 
     Names of modules are unique, whatever folder an import names; KeyError: an import names no module.
     """
-    parts: dict[str, str] = {}
+    parts: dict[str, str] = {}  # by name, in their order
 
     def add(name: str) -> None:
         for imported in _IMPORT.findall(modules[name]):
             if imported not in parts:
                 add(imported)
-        parts[name] = _EXPORT.sub("", _IMPORT.sub("", modules[name]))
+        parts[name] = compact_script(_EXPORT.sub("", _IMPORT.sub("", modules[name])))
 
     add(entry)
-    return compact_script("".join(parts.values()))
+    return "".join(parts.values())
 
 
+@lru_cache(maxsize=64)
 def compact_script(source: str) -> str:
     """A script without comments, indentation, the last semicolon of a block and the last comma of a list.
 

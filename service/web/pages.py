@@ -4,8 +4,8 @@ Browsers cache each file and revalidate it each time. Pages load nothing from ot
 files come from a package; no text becomes markup.
 """
 
-import json
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -15,7 +15,7 @@ from typing import Final
 import fastapi_offline
 from starlette.requests import Request
 
-from index_mappings.countries import COUNTRY_CODES, GROUP_NAMES
+from index_mappings.countries import COUNTRY_CODES
 from service.docs.llms import llms_page
 from service.docs.tools_page import tools_page
 from service.http.compression import VARY, accepts_gzip, compressed
@@ -32,6 +32,7 @@ from service.http.messages import (
 from service.identity import ICON_PATH
 from service.settings.service import Settings
 from service.web.bundling import bundled, compact_style
+from service.web.languages import Language
 from service.web.site import SOURCES_PATH, Head, Site
 from service.web.sitemap import SITEMAP_PATH
 
@@ -51,7 +52,6 @@ _ANY_ORIGIN: Final[Headers] = ((b"access-control-allow-origin", b"*"), *_FOREIGN
 _SCRIPT: Final = b"text/javascript; charset=utf-8"
 _STYLE: Final = b"text/css; charset=utf-8"
 _TEXT: Final = b"text/plain; charset=utf-8"
-_DESCRIPTION: Final = "Find online shops by name, domain or category, and see what is known of them and what is not."
 # An image may be opened by itself, where it could be a document with scripts.
 _LOGO_POLICY: Final = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 PAGE_PATH: Final = "/"
@@ -83,17 +83,27 @@ class PageFile:
         return f'"{sha256(self.body).hexdigest()[:32]}"'
 
 
+def start_page(site: Site) -> PageFile:
+    """The start page of a site, in its language."""
+    body = site.render("index.html", Head("", site.language.text("description"), "/"))
+    return PageFile(PAGE_PATH, "page", body, HTML, site.policy)
+
+
+@cache
+def page_script(language: Language) -> PageFile:
+    """The script of the pages, with the texts of a language."""
+    scripts = _scripts("page")
+    modules = {**scripts, "countries.js": _countries(), "language.js": language.script("".join(scripts.values()))}
+    return PageFile(language.script_path, "page_asset", bundled("main.js", modules).encode(), _SCRIPT)
+
+
 def page_files(site: Site) -> tuple[PageFile, ...]:
-    """The start page of a site, and the files that all its pages load."""
-    modules = {**_scripts("page"), "countries.js": _countries()}
-    start = site.render("index.html", Head("", _DESCRIPTION, "/"))
+    """The files that all pages of a site load, in any language."""
     style = compact_style(_text("page/page.css")) + site.style
     logo = () if site.logo is None else (PageFile(*site.logo, policy=_LOGO_POLICY),)
     return (
-        PageFile(PAGE_PATH, "page", start, HTML, site.policy),
         # MCP hosts show it on their own pages.
         PageFile(ICON_PATH, "page_asset", _text("page/icon.svg").encode(), b"image/svg+xml", headers=_FOREIGN_PAGES),
-        PageFile("/assets/main.js", "page_asset", bundled("main.js", modules).encode(), _SCRIPT),
         PageFile("/assets/page.css", "page_asset", style.encode(), _STYLE),
         *logo,
     )
@@ -160,7 +170,7 @@ def _scripts(folder: str) -> dict[str, str]:
 
 
 def _countries() -> str:
-    """A module with the country codes of the interface (R4) and the names of groups, so that the page has no copy.
+    """A module with the country codes of the interface (R4), so that the page has no copy.
 
     The second letters of the codes, in groups by the first one, which takes half of the bytes.
     """
@@ -168,10 +178,7 @@ def _countries() -> str:
         "".join(sorted(code[1] for code in COUNTRY_CODES if code[0] == first)) for first in ascii_uppercase
     )
     codes = "[...group].map((letter) => String.fromCharCode(65 + index) + letter)"
-    return (
-        f'export const COUNTRY_CODES = "{groups}".split(",").flatMap((group, index) => {codes});\n'
-        f"export const GROUP_NAMES = {json.dumps(GROUP_NAMES)};\n"
-    )
+    return f'export const COUNTRY_CODES = "{groups}".split(",").flatMap((group, index) => {codes});\n'
 
 
 def docs_files(settings: Settings) -> tuple[PageFile, ...]:

@@ -3,19 +3,22 @@
 Templates escape every value, so no text of a catalogue becomes markup; JSON within a page has no `<`, `>` or `&`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
+from jinja2.bccache import Bucket
+from markupsafe import Markup
 
-from index_mappings.countries import GROUP_NAMES, MARKET_NAMES, WORLDWIDE
+from index_mappings.countries import WORLDWIDE
 from service.settings.service import Settings
 from service.settings.site import LOGO_TYPES, THEMES, contrast, mixed, tint
 from service.web.bundling import compact_lines
+from service.web.languages import Language, languages
 
 _BAND: Final = "#0c4b40"
 _INKS: Final = ("#ffffff", "#101514")
@@ -39,26 +42,47 @@ class Head:
     data: dict[str, Any] | None = None
 
 
-class Site:
-    """The pages of one operator."""
+class _CompiledOnce(BytecodeCache):
+    """The compiled templates, which the sites of all languages share: compiling takes most of the time of a page."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fill a bucket."""
+        bucket.code = self._found.get(bucket.key)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Take over the code of a bucket."""
+        if bucket.code is not None:
+            self._found[bucket.key] = bucket.code
+
+
+_COMPILED: Final = _CompiledOnce()
+
+
+class Site:
+    """The pages of one operator, in one language."""
+
+    def __init__(self, settings: Settings, language: Language) -> None:
         """Read the templates and the operator's logo."""
+        self.language = language
         self.name = settings.site_name
-        self.tagline = settings.site_tagline
+        is_set = "site_tagline" in settings.model_fields_set
+        self.tagline = settings.site_tagline if is_set else language.text("tagline")
         self.public_url = settings.public_url
         self.sitemap = settings.site_sitemap
         links = (
-            ("Imprint", settings.site_imprint),
-            ("Privacy", settings.site_privacy),
-            ("Contact", settings.site_contact),
+            (language.text("imprint"), settings.site_imprint),
+            (language.text("privacy"), settings.site_privacy),
+            (language.text("contact"), settings.site_contact),
         )
         sources = settings.site_sources
         self.sources = None if sources is None else sources.read_text(encoding="utf-8").strip()
         self.links = tuple((text, url) for text, url in links if url is not None)
         if self.sources is not None:
             self.links += ((self.sources.splitlines()[0].strip("# "), SOURCES_PATH[1:]),)
-        self.token_help = _token_help(settings.site_token_help)
+        self.token_help = _token_help(settings.site_token_help, language)
         self.shop_logos = settings.site_shop_logos
         self.accent = settings.site_accent
         self.band = _BAND if self.accent is None else mixed(self.accent[0], "#000000", 0.55)
@@ -69,14 +93,24 @@ class Site:
         )
         self._templates = Environment(
             loader=FunctionLoader(template),
+            bytecode_cache=_COMPILED,
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals |= {"site": self, "address": address, "query": "", "as_of": "", "answers": {}}
-        filters = (market, markets, sells, money, saving, counts, delivery, day, sign, tone)
+        defaults = {"query": "", "as_of": "", "answers": {}, "here": ""}
+        self._templates.globals |= {
+            "site": self,
+            "t": language.text,
+            "address": address,
+            "languages": languages(),
+            **defaults,
+        }
+        worded = (sells, saving, counts, delivery)
+        filters = (language.number, language.money, language.day, language.market, language.markets, sign, tone)
         self._templates.filters |= {each.__name__: each for each in filters}
+        self._templates.filters |= {each.__name__: partial(each, language) for each in worded}
         self._templates.tests["elsewhere"] = is_elsewhere
 
     @property
@@ -120,36 +154,29 @@ def address(**parameters: Any) -> str:  # noqa: ANN401 - values of a query
     return f"?{urlencode(given, doseq=True)}" if given else "./"
 
 
-def market(code: str) -> str:
-    """The name of a country or of a group of countries."""
-    return MARKET_NAMES.get(code) or GROUP_NAMES[code]
-
-
-def markets(codes: Iterable[str] | None) -> str:
-    """The names of countries and groups; empty without any."""
-    return ", ".join(map(market, codes or ()))
-
-
-def sells(countries: Sequence[str]) -> str:
+def sells(language: Language, countries: Sequence[str]) -> str:
     """Where a shop says that it sells: some of its markets, and how many more there are."""
     if WORLDWIDE in countries:
-        return "Sells worldwide"
-    more = len(countries) - _MOST_NAMED
-    return f"Sells in {markets(countries[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
+        return language.text("sells_worldwide")
+    named, more = language.markets(countries[:_MOST_NAMED]), len(countries) - _MOST_NAMED
+    if more > 0:
+        return language.text("sells_in_more", countries=named, count=more)
+    return language.text("sells_in", countries=named)
 
 
-def money(price: Mapping[str, str]) -> str:
-    """An amount with its currency."""
-    return f"{price['amount']} {price['currency']}"
-
-
-def saving(discount: Mapping[str, Any] | None) -> str:
+def saving(language: Language, discount: Mapping[str, Any] | None) -> str:
     """What a code takes off, as `coupons.js` says it; empty where that is not stated."""
-    if discount is None:
-        return ""
-    value, currency = discount["value"], discount["currency"]
-    texts = {"percent": f"{value}% off", "amount": f"{value} {currency} off", "free_shipping": "Free shipping"}
-    return texts.get(discount["kind"], "Another advantage")
+    match discount:
+        case None:
+            return ""
+        case {"kind": "percent", "value": value}:
+            return language.text("percent_off", value=language.number(value))
+        case {"kind": "amount", "value": value, "currency": currency}:
+            return language.text("amount_off", amount=language.money({"amount": value, "currency": currency}))
+        case {"kind": "free_shipping"}:
+            return language.text("free_shipping")
+        case _:
+            return language.text("other_advantage")
 
 
 def is_elsewhere(coupon: Mapping[str, Any], country: str | None) -> bool:
@@ -157,39 +184,35 @@ def is_elsewhere(coupon: Mapping[str, Any], country: str | None) -> bool:
     return bool(country and coupon["countries"]) and not {country, WORLDWIDE} & set(coupon["countries"])
 
 
-def counts(coupons: Mapping[str, Any]) -> str:
+def counts(language: Language, coupons: Mapping[str, Any]) -> str:
     """A sentence of the counts of codes that are above zero, as `coupons.js` says it."""
     withheld, total = coupons["withheld"], coupons["total_count"]
-    usable = total - sum(withheld.values())
-    texts = (
-        (usable, "may work", "may work"),
-        (withheld["expired"], "has expired", "have expired"),
-        (withheld["verified_rejected"], "was rejected in a real checkout", "were rejected in a real checkout"),
-        (withheld["reserved_test_domain"], "is for tests only", "are for tests only"),
-        (withheld["policy"], "is withheld by a display policy", "are withheld by a display policy"),
-    )
-    parts = ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in texts if number)
-    return f"{total:,} {'code' if total == 1 else 'codes'} known: {parts}."
+    counted = {
+        "codes_may_work": total - sum(withheld.values()),
+        "codes_expired": withheld["expired"],
+        "codes_rejected": withheld["verified_rejected"],
+        "codes_reserved": withheld["reserved_test_domain"],
+        "codes_withheld": withheld["policy"],
+    }
+    parts = ", ".join(language.text(key, count=number) for key, number in counted.items() if number)
+    return language.text("codes_known", count=total, parts=parts)
 
 
-def delivery(time: Mapping[str, Any] | None) -> str:
+def delivery(language: Language, time: Mapping[str, Any] | None) -> str:
     """A stated delivery time, in days and in the shop's words; empty where neither is stated."""
     if time is None:
         return ""
     least, most, words = time["min_days"], time["max_days"], time["as_stated"]
-    unit = "day" if (least if most is None else most) == 1 else "days"
     if most is None:
-        days = "" if least is None else f"at least {least} {unit}"
+        days = "" if least is None else language.text("days_at_least", count=least)
     elif least is None:
-        days = f"at most {most} {unit}"
+        days = language.text("days_at_most", count=most)
+    elif least == most:
+        days = language.text("days", count=most)
     else:
-        days = f"{most} {unit}" if least == most else f"{least} to {most} {unit}"
-    return ", ".join(filter(None, (days, words and f"“{words}”")))
-
-
-def day(time: str) -> str:
-    """The day of an RFC 3339 time in UTC."""
-    return f"{datetime.fromisoformat(time):%-d %b %Y}"
+        days = language.text("days_range", least=language.number(least), count=most)
+    stated = Markup("<q><bdi>{}</bdi></q>").format(words) if words else ""
+    return Markup(", ").join(filter(None, (days, stated)))
 
 
 def sign(name: str) -> str:
@@ -211,10 +234,10 @@ def _accent_rule(colour: str, theme: str, band: str) -> str:
     return f":root{{--accent:{colour};--accent-ink:{ink};--tint:{marked};--band:{band}}}"
 
 
-def _token_help(stated: str | None) -> dict[str, str | None] | None:
+def _token_help(stated: str | None, language: Language) -> dict[str, str | None] | None:
     """How one gets a token: a text, and a URL where there is one."""
     if stated is None:
         return None
     if stated.startswith(("https://", "mailto:")):
-        return {"text": "Get a token", "url": stated}
+        return {"text": language.text("token_get"), "url": stated}
     return {"text": stated, "url": None}

@@ -8,14 +8,15 @@ unknown shop and one under review are one view (V2).
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
 import orjson
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from index_mappings.countries import COUNTRY_CODES, WORLDWIDE
 from service.calls.dispatch import Dispatcher, Outcome
@@ -33,7 +34,8 @@ from service.http.messages import (
 )
 from service.runtime.caller import Caller, Channel, Proxies
 from service.suggest.responder import Refused, SuggestRequest, SuggestResponder
-from service.web.site import Head, Site, address, is_elsewhere, market, sells
+from service.web.languages import VARIES_BY, Language, chosen_language, language_of, remembered, without_choice
+from service.web.site import Head, Site, address, is_elsewhere, sells
 from shop_directory.runtime.request_context import current, new_request_context
 
 _PAGE: Final = 25
@@ -42,26 +44,39 @@ _SUGGESTED: Final = 6
 # A page shows so many codes of a shop, and says how many more there are.
 _MOST_CODES: Final = 100
 _OFFSET: Final = re.compile(r"[0-9]{1,9}")
-# As `failures.js` says it.
-_ABSENT: Final = {
-    "shop_not_found": "There is no such shop in the directory.",
-    "unknown_category": "There is no such category.",
-}
+# The errors of which the page says in its own words what is not there.
+_ABSENT: Final = frozenset({"shop_not_found", "unknown_category"})
 _SCHEMA: Final = "https://schema.org"
 # A view: the name of its template, its head and its values.
 _View = tuple[str, Head, dict[str, Any]]
 
 
 class PageEndpoint:
-    """The endpoint of the page's path: the start page, which is a constant, or the view that the query string names."""
+    """The endpoint of the page's path: the start page, which is a constant, or the view that the query string names.
 
-    def __init__(self, start: ASGIApp, views: ASGIApp) -> None:
-        self._start = start
+    Both are there in each language, by its tag. A language that the address chooses is remembered.
+    """
+
+    def __init__(self, starts: Mapping[str, ASGIApp], views: Mapping[str, ASGIApp]) -> None:
+        self._starts = starts
         self._views = views
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await (self._views if asked_view(scope["query_string"]) else self._start)(scope, receive, send)
+        tag = language_of(scope)
+
+        async def send_in_language(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=list(message["headers"]))
+                headers.add_vary_header(VARIES_BY)
+                headers["content-language"] = tag
+                if chosen := chosen_language(scope["query_string"]):
+                    headers["set-cookie"] = remembered(chosen)
+                message = {**message, "headers": headers.raw}
+            await send(message)
+
+        pages = self._views if asked_view(scope["query_string"]) else self._starts
+        await pages[tag](scope, receive, send_in_language)
 
 
 class Views:
@@ -72,27 +87,34 @@ class Views:
         # For all addresses of the page but the start page's.
         self.endpoint = Endpoint(READING, self._answer)
 
-    def refused(self, error: ServiceError, headers: Headers = ()) -> Answer:
+    def refused(self, error: ServiceError, headers: Headers = (), here: str = "") -> Answer:
         """The view of an error, with the status and the headers of its problem document."""
         # What the problem document of these says is meant for programs.
-        absent = _ABSENT.get(error.code)
-        head = Head("No answer" if absent is None else "Not in the directory", absent or error.detail)
-        body = self._site.render("error.html", head, errors=() if absent else error.errors)
+        language, is_absent = self._site.language, error.code in _ABSENT
+        head = Head(
+            language.text("not_in_directory" if is_absent else "no_answer"),
+            language.text(error.code) if is_absent else error.detail,
+        )
+        body = self._site.render(
+            "error.html", head, here=here, is_absent=is_absent, errors=() if is_absent else error.errors
+        )
         answer = problem_answer(error, (*headers, (CONTENT_SECURITY_POLICY, self._site.policy)), body)
         return replace(answer, media_type=HTML)
 
     async def _answer(self, request: Request) -> Answer:
         caller = http_caller(request.scope, Channel.REST, self._trusted)
-        asked = asked_view(request.scope["query_string"])
+        query_string = request.scope["query_string"]
+        asked, here = asked_view(query_string), without_choice(query_string)
         outcomes = await self._asked("get_shop" if "shop_domain" in asked else "find_shop", asked, caller)
         if (context := current()) is not None:
             context.tool = None  # the log and the metrics have the page, and not its last tool
         last = outcomes[-1]
         if last.error is not None:
-            return self.refused(last.error, (*stamp_headers(last.stamp), *last.headers))
-        name, head, values = (_shop_view if "shop_domain" in asked else _list_view)(asked, outcomes)
+            return self.refused(last.error, (*stamp_headers(last.stamp), *last.headers), here)
+        view = _shop_view if "shop_domain" in asked else _list_view
+        name, head, values = view(self._site.language, asked, outcomes)
         stamp = outcomes[0].stamp
-        body = self._site.render(name, head, as_of="" if stamp is None else stamp.built_at, **values)
+        body = self._site.render(name, head, here=here, as_of="" if stamp is None else stamp.built_at, **values)
         headers = (*stamp_headers(stamp), *last.headers, (CONTENT_SECURITY_POLICY, self._site.policy))
         return Answer(200, body, HTML, headers)
 
@@ -107,7 +129,7 @@ class Views:
         return outcomes
 
     async def _called(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
-        more: dict[str, dict[str, Any]] = {"list_categories": {}}
+        more: dict[str, dict[str, Any]] = {"list_categories": {"language": self._site.language.tag}}
         arguments = dict(asked)
         if tool == "get_shop":
             country = arguments.pop("country")
@@ -170,7 +192,7 @@ def asked_view(query_string: bytes) -> dict[str, Any]:
     }
 
 
-def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
+def _shop_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     shop, coupons, policies, categories = (outcome.document for outcome in outcomes)
     names = _names(categories)
     carried = [(slug, names.get(slug, slug)) for slug in shop["categories"]]
@@ -178,8 +200,8 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     description = " ".join(
         (
             f"{shop['name']} ({shop['domain']}): {', '.join(name for _, name in carried)}.",
-            *([f"{sells(shop['countries'])}."] if shop["countries"] else []),
-            *([f"{codes} {'code' if codes == 1 else 'codes'} known."] if codes else []),
+            *([f"{sells(language, shop['countries'])}."] if shop["countries"] else []),
+            *([language.text("codes_known_total", count=codes)] if codes else []),
         )
     )
     path = f"/{address(shop=shop['domain'])}"
@@ -204,13 +226,15 @@ def _shop_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     return "shop.html", head, values
 
 
-def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
+def _list_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
     found, categories, *suggested = (outcome.document for outcome in outcomes)
     names = _names(categories)
-    chosen = " or ".join(names.get(slug, slug) for slug in asked["categories"] or ())
+    chosen = _either(language, (names.get(slug, slug) for slug in asked["categories"] or ()))
     query, total = asked["query"], found["total_count"]
-    title = f"{query} in {chosen}" if query and chosen else query or chosen or "All shops"
-    shops = f"{total:,} {'shop' if total == 1 else 'shops'}"
+    title = query or chosen or language.text("all_shops")
+    if query and chosen:
+        title = language.text("query_in", query=query, categories=chosen)
+    shops = language.text("shops_counted", count=total)
     # The whole category or directory has its own address; searches and parts of lists have none.
     narrowed = asked["countries"] or asked["ships_to"] or asked["has_code"] or len(asked["categories"] or ()) > 1
     is_own = not query and not narrowed and not asked["offset"] and bool(chosen)
@@ -226,17 +250,16 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
             "name": chosen,
             "mainEntity": {"@type": "ItemList", "numberOfItems": total, "itemListElement": listed},
         }
-    head = Head(
-        title, f"{shops} in {chosen}." if chosen and not query else f"{shops} for this search.", path, data=data
-    )
-    near = _nearest(found, suggested)
+    key = "shops_in" if chosen and not query else "shops_for_search"
+    head = Head(title, language.text(key, shops=shops, categories=chosen), path, data=data)
+    near, within = _nearest(found, suggested), _within(language, asked)
     given = {**found, "near": suggested[0]} if suggested else found
     values = {
         "answers": {"find_shop": given, "list_categories": categories},
         "found": found,
         "near": near,
-        "within": _within(asked),
-        "lead": f"{shops}{_within(asked)}" if total else _difference(asked, found, near),
+        "within": within,
+        "lead": _lead(language, shops, within) if total else _difference(language, asked, found, near, within),
         "query": query,
         # If there are several countries, none is that of the visitor.
         "country": asked["countries"][0] if len(asked["countries"] or ()) == 1 else None,
@@ -245,7 +268,7 @@ def _list_view(asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
         "asked": asked,
         "names": names,
         "categories": categories["results"],
-        "pages": _pages(asked, total),
+        "pages": _pages(language, asked, total),
         "broader": [(one, _address_of({**asked, "query": one["query"]})) for one in found.get("broader") or ()],
     }
     return "results.html", head, values
@@ -262,28 +285,42 @@ def _nearest(found: Mapping[str, Any], suggested: Sequence[Mapping[str, Any]]) -
     }
 
 
-def _within(asked: Mapping[str, Any]) -> str:
+def _within(language: Language, asked: Mapping[str, Any]) -> str:
     """What the filters besides the categories require of a shop; empty without any of them."""
     ships_to, countries = asked["ships_to"], asked["countries"]
-    or_silent = " or not saying so" if asked["include_unsettled"] else ""
+    key = "within_ships_or_silent" if asked["include_unsettled"] else "within_ships"
+    named = _either(language, map(language.market, countries or ()))
     parts = (
-        ships_to and f" shipping to {market(ships_to)}{or_silent}",
-        asked["has_code"] and " with a code now",
-        countries and f" selling in {' or '.join(map(market, countries))}, worldwide, or not stating where",
+        ships_to and language.text(key, country=language.market(ships_to)),
+        asked["has_code"] and language.text("within_code"),
+        countries and language.text("within_countries", countries=named),
     )
-    return ",".join(filter(None, parts))
+    return ", ".join(filter(None, parts))
 
 
-def _difference(asked: Mapping[str, Any], found: Mapping[str, Any], near: Mapping[str, Any]) -> str:
+def _lead(language: Language, shops: str, within: str) -> str:
+    """How many shops there are, within the filters."""
+    return language.text("shops_within", shops=shops, filters=within) if within else shops
+
+
+def _difference(
+    language: Language, asked: Mapping[str, Any], found: Mapping[str, Any], near: Mapping[str, Any], within: str
+) -> str:
     """How what is closest differs from what was asked for."""
-    if within := _within(asked):
-        return f"No shop fits among those{within}."
+    if within:
+        return language.text("no_fit_within", filters=within)
     if found.get("broader"):
-        return "No shop fits all of these words. These shops fit some of them."
-    for kind, named in (("shops", "names"), ("categories", "categories")):
-        if near[kind]:
-            return f"No shop fits exactly. These {named} are close to it."
-    return f"No shop {'of these categories' if asked['categories'] else 'in the directory'} fits."
+        return language.text("no_fit_all_words")
+    if near["shops"]:
+        return language.text("close_names")
+    if near["categories"]:
+        return language.text("close_categories")
+    return language.text("no_fit_categories" if asked["categories"] else "no_fit")
+
+
+def _either(language: Language, names: Iterable[str]) -> str:
+    """Names of which one is enough."""
+    return f" {language.text('or')} ".join(names)
 
 
 def _names(categories: Mapping[str, Any]) -> dict[str, str]:
@@ -302,16 +339,16 @@ def _linked_shop(shop: Mapping[str, Any]) -> dict[str, Any]:
     return linked
 
 
-def _pages(asked: Mapping[str, Any], total: int) -> list[tuple[str, str, str]]:
+def _pages(language: Language, asked: Mapping[str, Any], total: int) -> list[tuple[str, str, str]]:
     """The id, the address and the text of the links to the pages before and after one, where there are shops."""
     offset = asked["offset"]
     # After the last shop, the previous page is the last one with shops.
     end = min(offset, -(-total // _PAGE) * _PAGE)
     links = []
     if end > 0:
-        links.append(("previous", _address_of(asked, offset=max(0, end - _PAGE)), "Previous"))
+        links.append(("previous", _address_of(asked, offset=max(0, end - _PAGE)), language.text("previous")))
     if offset + _PAGE < total:
-        links.append(("next", _address_of(asked, offset=offset + _PAGE), "Next"))
+        links.append(("next", _address_of(asked, offset=offset + _PAGE), language.text("next")))
     return links
 
 

@@ -71,7 +71,10 @@ class TypeaheadManifest:
             [[use.name, use.size, use.shops, b64encode(zlib.compress(use.removed, 1)).decode()] for use in covering]
             for covering in self.coverings
         ]
-        categories = [[entry.slug, entry.name, entry.count, entry.words, entry.names] for entry in self.categories]
+        categories = [
+            [entry.slug, entry.name, entry.count, dict(entry.translations), entry.words, entry.names]
+            for entry in self.categories
+        ]
         return json.dumps({"coverings": coverings, "categories": categories}, ensure_ascii=False).encode()
 
     @classmethod
@@ -139,9 +142,12 @@ class Announcement:
         return found if names and is_generation(found.generation) and is_name(found.typeahead) else None
 
 
-def _category(slug: str, name: str, count: int, *forms: Iterable[str]) -> CategoryEntry:
+def _category(
+    slug: str, name: str, count: int, translations: Mapping[str, str], *forms: Iterable[str]
+) -> CategoryEntry:
     words, names = (tuple(map(str, texts)) for texts in forms)
-    return CategoryEntry(str(slug), str(name), int(count), words, names)
+    stated = {str(tag): str(text) for tag, text in dict(translations).items()}
+    return CategoryEntry(str(slug), str(name), int(count), words, names, stated)
 
 
 def _use(name: str, size: int, shops: int, removed: str) -> SegmentUse:

@@ -5,12 +5,13 @@ import { COUNTRY_CODES } from "./countries.js";
 import { make } from "./elements.js";
 import { sentence } from "./failures.js";
 import { SITE, countryName } from "./format.js";
+import { LOCALE, t } from "./texts.js";
 
 const STORED = "shop-directory.token";
 let byName = null;
 
 export function countryChoice(select, changed) {
-  const order = new Intl.Collator("en").compare;
+  const order = new Intl.Collator(LOCALE).compare;
   byName ??= COUNTRY_CODES.map((code) => [countryName(code), code]).sort(([one], [other]) => order(one, other));
   select.append(...byName.map(([name, code]) => make("option", { value: code }, name)));
   select.addEventListener("change", () => changed(select.value));
@@ -18,13 +19,13 @@ export function countryChoice(select, changed) {
 
 // How a token is got from this operator.
 function origin({ token }) {
-  if (!token) return "The operator of this directory issues tokens.";
+  if (!token) return t("token_origin");
   return token.url ? make("a", { href: token.url }, token.text) : token.text;
 }
 
 // What a token adds, and how one is got; hidden while one is used.
 export const tokenHint = (text) => make("p", { class: "small locked" }, `${text} `, origin(SITE), " ",
-  make("button", { type: "button", class: "quiet", popovertarget: "account" }, "Enter a token"));
+  make("button", { type: "button", class: "quiet", popovertarget: "account" }, t("token_enter")));
 
 export function account(corner, panel, changed) {
   const [input, note] = [panel.querySelector("input"), panel.querySelector("[role=alert]")];
@@ -37,8 +38,8 @@ export function account(corner, panel, changed) {
     useToken(used);
     // Controls that need a token are shown only with one.
     document.documentElement.toggleAttribute("data-token", used !== "");
-    corner.textContent = used ? "Token ✓" : "Token";
-    corner.ariaLabel = used ? "Token: one is used" : null;
+    corner.textContent = used ? `${t("token")} ✓` : t("token");
+    corner.ariaLabel = used ? t("token_is_used") : null;
   }
 
   // Resolves to what is wrong with the text, empty if nothing is.
@@ -51,7 +52,7 @@ export function account(corner, panel, changed) {
   }
 
   async function check(token) {
-    note.textContent = token && "Looking …";
+    note.textContent = token && t("looking");
     const fault = token && await refusedBecause(token);
     if (token !== asked) return fault;
     note.textContent = fault;
@@ -59,7 +60,7 @@ export function account(corner, panel, changed) {
     used = fault ? "" : token;
     store(used);
     apply();
-    changed(fault ? "" : token ? "The token is used in this tab until it is closed." : "No token is used.");
+    changed(fault ? "" : token ? t("token_taken") : t("token_none"));
     // The same text may be tried again.
     if (fault) asked = null;
     return fault;
@@ -85,7 +86,7 @@ export function account(corner, panel, changed) {
 // Why a text is not taken as a token; the facts of any shop are asked for, as only they need one.
 async function refusedBecause(token) {
   // A header allows no other characters.
-  if (!/^[\x21-\x7e]*$/.test(token)) return "This can’t be a token: it holds more than plain letters, digits and signs.";
+  if (!/^[\x21-\x7e]*$/.test(token)) return t("token_malformed");
   const { signal } = new AbortController();
   useToken(token);
   try {

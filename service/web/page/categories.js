@@ -2,11 +2,12 @@
 
 import { call } from "./api.js";
 import { badge } from "./format.js";
+import { LANGUAGE } from "./language.js";
 
 const names = new Map();
 
 export async function categoryList(signal) {
-  const answer = await call("list_categories", {}, signal);
+  const answer = await call("list_categories", { language: LANGUAGE }, signal);
   for (const { slug, category } of answer.results) names.set(slug, category);
   return answer;
 }

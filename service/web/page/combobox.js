@@ -8,9 +8,9 @@ const PAUSE = 60;
 // The lowest score of a prefix match; typos and weaker tiers have lower ones.
 const PREFIX = 4;
 
-// The groups of an answer of /suggest, each [title, rows]. Categories come before shops that were found as a typo; a shop
+// The groups of an answer of /suggest, each [title, rows], with the titles of all three. Categories come before shops that were found as a typo; a shop
 // without a score is none.
-export function suggested({ shops, categories }, typed, counted, readable = String) {
+export function suggested({ shops, categories }, typed, titles, counted, readable = String) {
   const part = (name, child, title) => make("span", { part: name, title }, child);
   const row = (kind, key, found, name, aside) => {
     const hit = marked(name, typed);
@@ -19,9 +19,9 @@ export function suggested({ shops, categories }, typed, counted, readable = Stri
   const shop = (found) => row("shop", found.id, found, found.name, readable(found.domain));
   const category = (found) => row("category", found.slug, found, found.category, counted(found.count));
   return [
-    ["Shops", shops.filter(({ score = PREFIX }) => score >= PREFIX).map(shop)],
-    ["Categories", categories.map(category)],
-    ["Similar names", shops.filter(({ score }) => score < PREFIX).map(shop)],
+    [titles[0], shops.filter(({ score = PREFIX }) => score >= PREFIX).map(shop)],
+    [titles[1], categories.map(category)],
+    [titles[2], shops.filter(({ score }) => score < PREFIX).map(shop)],
   ];
 }
 

@@ -3,7 +3,8 @@
 import { bdi, make } from "./elements.js";
 import { reportCode } from "./reports.js";
 import { firstFew } from "./sections.js";
-import { count, countryName, countryNames, day, joined, money, words } from "./format.js";
+import { countryName, countryNames, day, joined, money, words } from "./format.js";
+import { numeral, phrase, t } from "./texts.js";
 
 const CODES_SHOWN = 6;
 // A longer code may have to be scrolled on a phone.
@@ -14,8 +15,8 @@ export function coupons(found, country, signal, announce) {
   const balance = make("p", { class: "balance small" }, counts(found));
   if (!found.results.length) {
     return found.total_count
-      ? ["missing", make("p", { class: "missing" }, "Codes are known, but none that may be shown."), balance]
-      : ["missing", make("p", { class: "missing" }, "No codes are known. That says nothing about the shop.")];
+      ? ["missing", make("p", { class: "missing" }, t("codes_hidden")), balance]
+      : ["missing", make("p", { class: "missing" }, t("codes_none"))];
   }
   const sorted = found.results.toSorted((one, other) => isElsewhere(one, country) - isElsewhere(other, country));
   return ["ok", ...firstFew(sorted.map((coupon) => couponRow(coupon, country, signal, announce)), CODES_SHOWN), balance];
@@ -24,13 +25,13 @@ export function coupons(found, country, signal, announce) {
 // A sentence of the counts above zero.
 function counts({ results, total_count: total, withheld }) {
   const rest = [
-    [results.length, "may work", "may work"],
-    [withheld.expired, "has expired", "have expired"],
-    [withheld.verified_rejected, "was rejected in a real checkout", "were rejected in a real checkout"],
-    [withheld.reserved_test_domain, "is for tests only", "are for tests only"],
-    [withheld.policy, "is withheld by a display policy", "are withheld by a display policy"],
-  ].filter(([number]) => number).map(([number, one, many]) => count(number, one, many));
-  return `${count(total, "code")} known: ${rest.join(", ")}.`;
+    [results.length, "codes_may_work"],
+    [withheld.expired, "codes_expired"],
+    [withheld.verified_rejected, "codes_rejected"],
+    [withheld.reserved_test_domain, "codes_reserved"],
+    [withheld.policy, "codes_withheld"],
+  ].filter(([count]) => count).map(([count, key]) => t(key, { count }));
+  return t("codes_known", { count: total, parts: rest.join(", ") });
 }
 
 const isElsewhere = ({ countries }, country) =>
@@ -38,29 +39,29 @@ const isElsewhere = ({ countries }, country) =>
 
 function discount(given) {
   switch (given?.kind) {
-    case "percent": return `${given.value}% off`;
-    case "amount": return `${money({ amount: given.value, currency: given.currency })} off`;
-    case "free_shipping": return "Free shipping";
-    case "other": return "Another advantage";
+    case "percent": return t("percent_off", { value: numeral(given.value) });
+    case "amount": return t("amount_off", { amount: money({ amount: given.value, currency: given.currency }) });
+    case "free_shipping": return t("free_shipping");
+    case "other": return t("other_advantage");
     default: return null;
   }
 }
 
 // The mood and the texts of what is known of a checkout with the code.
 function testOf({ verificationStatus: status, lastVerifiedAt: at }) {
-  if (status === "verified_applied") return ["good", "Worked in a real checkout", ...(at ? [", ", day(at)] : [])];
-  return ["open", ...(at ? ["Tested without a clear result, ", day(at)] : ["Not tested yet: it may work or not"])];
+  if (status === "verified_applied") return ["good", ...(at ? phrase("worked_on", { day: day(at) }) : [t("worked")])];
+  return ["open", ...(at ? phrase("unclear_on", { day: day(at) }) : [t("untested")])];
 }
 
 // That there is no end is stated; a start or a condition that is not stated is left out.
 function terms(tested, { validFrom: from, validUntil: until, minOrder, countries, source }) {
   return joined([
     tested,
-    from && ["From ", day(from)],
-    until ? ["Until ", day(until)] : ["No end date"],
-    minOrder && ["Orders from ", money(minOrder)],
-    countries?.length && ["Valid in ", countryNames(countries)],
-    source && ["Found at ", words(source)],
+    from && phrase("valid_from", { day: day(from) }),
+    until ? phrase("valid_until", { day: day(until) }) : [t("no_end")],
+    minOrder && phrase("orders_from", { amount: money(minOrder) }),
+    countries?.length && phrase("valid_in", { countries: countryNames(countries) }),
+    source && phrase("found_at", { source: words(source) }),
   ].filter(Boolean).map((parts) => make("span", {}, parts)), " · ");
 }
 
@@ -70,29 +71,29 @@ function couponRow(coupon, country, signal, announce) {
   const [mood, ...tested] = testOf(coupon);
   const reporting = reportCode(coupon, signal, announce);
   const copy = make("button", {
-    type: "button", class: "quiet", "data-copy": coupon.code, "aria-label": `Copy the code ${coupon.code}` }, "Copy");
+    type: "button", class: "quiet", "data-copy": coupon.code, "aria-label": t("copy_code", { code: coupon.code }) }, t("copy"));
   const answer = (text, onclick) => make("button", { type: "button", class: "quiet", onclick }, text);
-  const asked = make("p", { class: "small", hidden: "" }, "Did it work? ", answer("Yes", () => {
-    asked.replaceChildren("Thank you. This answer is not kept.");
+  const asked = make("p", { class: "small", hidden: "" }, t("did_it_work"), " ", answer(t("yes"), () => {
+    asked.replaceChildren(t("thanks"));
     copy.focus();
-  }), " ", answer("No", () => {
+  }), " ", answer(t("no"), () => {
     asked.hidden = true;
     reporting.open = true;
     reporting.firstChild.focus();
   }));
   copy.addEventListener("click", async () => {
     const done = await copied(coupon.code, code);
-    copy.textContent = done ? "Copied ✓" : "Copy by hand";
-    announce(done ? `${coupon.code} is copied.` : "The browser does not let this page copy. The code is selected.");
+    copy.textContent = done ? `${t("copied")} ✓` : t("copy_by_hand");
+    announce(done ? t("copied_code", { code: coupon.code }) : t("copy_refused"));
     asked.hidden = false;
-    setTimeout(() => { copy.textContent = "Copy"; }, 2_000);
+    setTimeout(() => { copy.textContent = t("copy"); }, 2_000);
   });
   const [saving, title] = [discount(coupon.discount), coupon.title];
   return make("li", { class: "coupon" },
     make("div", { class: "ticket" }, make("bdi", {}, code), copy),
     saving || title ? make("p", {}, saving ? make("span", { class: "name" }, saving) : "", saving && title ? " · " : "", title ? bdi(title) : "") : null,
-    elsewhere ? make("p", { class: "status bad" }, `Not for ${countryName(country)}`) : make("p", { class: `status ${mood}` }, tested),
-    make("details", { class: "more" }, make("summary", { "aria-label": `Details of the code ${coupon.code}` }, "Details"),
+    elsewhere ? make("p", { class: "status bad" }, t("not_for", { country: countryName(country) })) : make("p", { class: `status ${mood}` }, tested),
+    make("details", { class: "more" }, make("summary", { "aria-label": t("details_of_code", { code: coupon.code }) }, t("details")),
       make("p", { class: "terms" }, terms(elsewhere && tested, coupon))),
     asked,
     reporting);

@@ -6,7 +6,8 @@ import { categoryName, categorySlugs } from "./categories.js";
 import { COUNTRY_CODES } from "./countries.js";
 import { bdi, isWide, make } from "./elements.js";
 import { marked } from "./letters.js";
-import { countryName, numeral } from "./format.js";
+import { countryName } from "./format.js";
+import { numeral, t } from "./texts.js";
 
 const FILTERS_SHOWN = 6;
 // The most rows that a search inside of a filter shows.
@@ -18,18 +19,18 @@ const opened = {};
 export function filters(route, { facets: { category, country }, unsettled_count: unsettled }, go) {
   const { shipsTo } = route;
   const narrow = (change) => go(routeOf(hrefOf({ ...routeOf(), ...change, offset: 0 })), { still: true });
-  const select = make("select", { id: "ships-to" }, make("option", { value: "" }, "Anywhere"));
+  const select = make("select", { id: "ships-to" }, make("option", { value: "" }, t("anywhere")));
   countryChoice(select, (chosen) => narrow({ shipsTo: chosen, unsettled: false }));
   select.value = shipsTo;
   return make("details", {
     class: "filters", open: opened.pane ?? isWide() ? "" : undefined, ontoggle: ({ target }) => { opened.pane = target.open; } },
-    make("summary", {}, "Filter"),
-    make("fieldset", {}, make("legend", {}, "What they offer"),
-      make("label", { for: select.id }, "Ships to"), select,
-      shipsTo ? box("unsettled", route.unsettled, (is) => narrow({ unsettled: is }), "Also those that do not say", unsettled) : null,
-      box("has-code", route.hasCode, (is) => narrow({ hasCode: is }), "Has a code now")),
-    group("categories", ["Category", "Find a category"], route.categories, category, categoryName, categorySlugs, narrow),
-    group("countries", ["Sells in", "Find a country"], route.countries, country, countryName, () => COUNTRY_CODES, narrow));
+    make("summary", {}, t("filter")),
+    make("fieldset", {}, make("legend", {}, t("what_they_offer")),
+      make("label", { for: select.id }, t("ships_to")), select,
+      shipsTo ? box("unsettled", route.unsettled, (is) => narrow({ unsettled: is }), t("also_silent"), unsettled) : null,
+      box("has-code", route.hasCode, (is) => narrow({ hasCode: is }), t("has_code"))),
+    group("categories", [t("category"), t("find_category")], route.categories, category, categoryName, categorySlugs, narrow),
+    group("countries", [t("sells_in_label"), t("find_country")], route.countries, country, countryName, () => COUNTRY_CODES, narrow));
 }
 
 function group(kind, [title, prompt], chosen, { values, missing, other_count: others }, nameOf, known, narrow) {
@@ -50,7 +51,7 @@ function group(kind, [title, prompt], chosen, { values, missing, other_count: ot
     opened[kind] = true;
     fill();
     list.children[first].querySelector("input").focus();
-  } }, `Show ${all.length - first} more`);
+  } }, t("show_more", { count: all.length - first }));
   const find = make("input", { type: "search", "aria-label": prompt, placeholder: prompt, oninput: () => fill() });
   // A value that is not listed, as it has fewer shops, can be found by its name.
   function fill() {
@@ -64,8 +65,8 @@ function group(kind, [title, prompt], chosen, { values, missing, other_count: ot
   fill();
   return make("fieldset", {}, make("legend", {}, title), isLong ? find : null, list, more,
     make("p", { class: "small" },
-      worldwide + missing > 0 ? `Always with ${numeral(worldwide)} that sell worldwide and ${numeral(missing)} that do not say. ` : "",
-      others ? `${numeral(others)} more not listed.` : ""));
+      worldwide + missing > 0 ? `${t("always_with", { worldwide: numeral(worldwide), silent: numeral(missing) })} ` : "",
+      others ? t("not_listed", { count: others }) : ""));
 }
 
 function box(id, checked, changed, name, number, full) {

@@ -1,30 +1,25 @@
-// Formats the values of answers for people: numbers, countries, money, times and gaps.
+// Formats the values of answers for people: countries, money, times and gaps.
 
-import { GROUP_NAMES } from "./countries.js";
 import { bdi, make, wholeOf } from "./elements.js";
+import { LANGUAGE, MARKET_NAMES } from "./language.js";
+import { LOCALE, t } from "./texts.js";
 
 // What the operator set: the name and the tagline of the site, whether logos may be loaded, how a token is got.
 export const SITE = JSON.parse(document.getElementById("site").textContent);
 
-const LOCALE = "en-GB";
-const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
+const COUNTRIES = new Intl.DisplayNames(LANGUAGE, { type: "region", fallback: "code" });
 const DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
 const DATE_TIME = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
-const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const NUMBER = new Intl.NumberFormat(LOCALE);
+const AGO = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" });
 const SPANS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60]];
 
-export const numeral = (number) => NUMBER.format(number);
-
-export const count = (number, one, many = `${one}s`) => `${numeral(number)} ${number === 1 ? one : many}`;
-
-export const countryName = (code) => (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : GROUP_NAMES[code] ?? code);
+export const countryName = (code) => MARKET_NAMES[code] ?? (/^[A-Z]{2}$/.test(code) ? COUNTRIES.of(code) : code);
 
 export const countryNames = (codes) => (codes?.length ? codes.map(countryName).join(", ") : null);
 
 export function money(price) {
   if (!price) return null;
-  const style = { style: "currency", currency: price.currency, maximumFractionDigits: 8 };
+  const style = { style: "currency", currency: price.currency, maximumFractionDigits: 8, useGrouping: "always" };
   // The amount stays a string, so that no digit is lost.
   try { return new Intl.NumberFormat(LOCALE, style).format(price.amount); }
   catch { return `${price.amount} ${price.currency}`; }
@@ -46,7 +41,7 @@ export function dateTime(time) {
   return make("time", { datetime: time }, `${DATE_TIME.format(at)} UTC (${ago})`);
 }
 
-export const missing = (text = "not stated") => make("span", { class: "missing" }, text);
+export const missing = (text = t("not_stated")) => make("span", { class: "missing" }, text);
 
 // A code word of a provider, such as checkout_page.
 export const words = (code) => bdi(String(code).replaceAll("_", " "));

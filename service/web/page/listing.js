@@ -7,10 +7,12 @@ import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { filters } from "./filters.js";
 import { marked } from "./letters.js";
-import { badge, count, countryName, joined, missing, named } from "./format.js";
+import { badge, countryName, joined, missing, named } from "./format.js";
+import { numeral, phrase, t } from "./texts.js";
 
 const PAGE = 25;
 const NAMED = 3;
+const OR = ` ${t("or")} `;
 
 export async function listing(route, signal, announce, go) {
   const { query, offset, categories, countries, shipsTo, unsettled, hasCode } = route;
@@ -34,7 +36,7 @@ export async function listing(route, signal, announce, go) {
     kind: route.view,
     title: heading.text,
     asOf: found.asOf,
-    status: `${count(found.total_count, "shop")} found.`,
+    status: t("shops_found", { count: found.total_count }),
     nodes: [make("div", { class: "narrowed" },
       make("div", { class: "head" },
         make("h1", { tabindex: "-1" }, heading.nodes),
@@ -46,58 +48,63 @@ export async function listing(route, signal, announce, go) {
 }
 
 function title({ query, categories }, found, near) {
-  const names = categories.map(categoryName).join(" or ");
+  const names = categories.map(categoryName).join(OR);
   if (!query.trim()) {
-    return names ? { text: names, nodes: [categoryIcon(categories[0]), bdi(names)] } : { text: "All shops", nodes: ["All shops"] };
+    return names ? { text: names, nodes: [categoryIcon(categories[0]), bdi(names)] } : { text: t("all_shops"), nodes: [t("all_shops")] };
   }
-  return { text: names ? `${query} in ${names}` : query, nodes: [opening(found, near), bdi(query), "”", ...(names ? [" in ", bdi(names)] : [])] };
+  const nodes = phrase(opening(found, near), { query: bdi(query) });
+  return names ? { text: t("query_in", { query, categories: names }), nodes: phrase("query_in", { query: nodes, categories: bdi(names) }) }
+    : { text: query, nodes };
 }
 
 // What is nearest to a query without matches is its result: the page says so, and does not say that nothing was found.
 function opening({ total_count: total, broader }, near) {
-  if (total) return "Shops for “";
-  return broader?.length || near.shops.length || near.categories.length ? "Closest to “" : "Nothing found for “";
+  if (total) return "shops_for";
+  return broader?.length || near.shops.length || near.categories.length ? "closest_to" : "nothing_found_for";
 }
 
 // How what is closest differs from what was asked for.
 function difference(route, { broader }, near) {
   const filtered = within(route);
-  if (filtered) return `No shop fits among those${filtered}.`;
-  if (broader?.length) return "No shop fits all of these words. These shops fit some of them.";
-  if (near.shops.length) return "No shop fits exactly. These names are close to it.";
-  if (near.categories.length) return "No shop fits exactly. These categories are close to it.";
-  return `No shop ${route.categories.length ? "of these categories" : "in the directory"} fits.`;
+  if (filtered) return t("no_fit_within", { filters: filtered });
+  if (broader?.length) return t("no_fit_all_words");
+  if (near.shops.length) return t("close_names");
+  if (near.categories.length) return t("close_categories");
+  return route.categories.length ? t("no_fit_categories") : t("no_fit");
 }
 
 // What the filters besides the categories ask of a shop; empty without any of them.
 function within({ countries, shipsTo, unsettled, hasCode }) {
   return [
-    shipsTo && ` shipping to ${countryName(shipsTo)}${unsettled ? " or not saying so" : ""}`,
-    hasCode && " with a code now",
-    countries.length && ` selling in ${countries.map(countryName).join(" or ")}, worldwide, or not stating where`,
-  ].filter(Boolean).join(",");
+    shipsTo && t(unsettled ? "within_ships_or_silent" : "within_ships", { country: countryName(shipsTo) }),
+    hasCode && t("within_code"),
+    countries.length && t("within_countries", { countries: countries.map(countryName).join(OR) }),
+  ].filter(Boolean).join(", ");
 }
 
 function extent(route, shown, total) {
-  const all = count(total, "shop") + within(route);
-  return shown === 0 || total <= shown ? all : `${route.offset + 1} to ${route.offset + shown} of ${all}`;
+  const [shops, filters] = [t("shops_counted", { count: total }), within(route)];
+  const all = filters ? t("shops_within", { shops, filters }) : shops;
+  return shown === 0 || total <= shown ? all
+    : t("extent", { first: numeral(route.offset + 1), last: numeral(route.offset + shown), shops: all });
 }
 
 function notice({ results, ignored_terms: ignored, category_truncated: cut }) {
   const lines = [];
   // Without results, the heading says it.
   if (ignored.length && results.length) {
-    lines.push(make("p", {}, "No shop matches ", joined(ignored.map((word) => make("q", {}, bdi(word)))),
-      ": these are the shops for the other words."));
+    lines.push(make("p", {}, phrase("ignored_words", { words: quoted(ignored) })));
   }
-  if (cut) lines.push(make("p", {}, "A word fits so many categories that only a part of the shops is shown."));
+  if (cut) lines.push(make("p", {}, t("category_truncated")));
   return lines.length ? make("div", { id: "notice" }, lines) : null;
 }
+
+const quoted = (words) => joined(words.map((word) => make("q", {}, bdi(word))));
 
 function meant(shops, country) {
   if (!shops.length) return null;
   const links = shops.map((shop) => make("a", { href: hrefOf(shopRoute(shop, country)) }, bdi(shop.name)));
-  return make("p", { id: "did-you-mean" }, "Did you mean ", joined(links, " or "), "?");
+  return make("p", { id: "did-you-mean" }, phrase("did_you_mean_one", { shops: joined(links, OR) }));
 }
 
 // The texts of a shop that a query finds it by; a category may be found by a synonym, which is in no answer.
@@ -113,10 +120,8 @@ function meaning(shops, { query, categories: filtered }) {
 }
 
 function shopRow(shop, { query, country, shipsTo }, implied = new Map()) {
-  const markets = shop.countries?.map(countryName);
   const lit = (text) => marked(text, query) ?? bdi(text);
   const category = (slug) => (implied.get(shop.id) === slug ? make("mark", {}, bdi(categoryName(slug))) : lit(categoryName(slug)));
-  const more = markets?.length > NAMED ? ` and ${count(markets.length - NAMED, "more", "more")}` : "";
   return make("li", { "data-shop": shop.id },
     badge(shop),
     make("div", {},
@@ -124,11 +129,18 @@ function shopRow(shop, { query, country, shipsTo }, implied = new Map()) {
       make("span", { class: "aside" }, bdi(readable(shop.domain)))),
     shop.categories ? make("div", { class: "small" },
       make("span", {}, joined(shop.categories.map(category))),
-      make("span", {}, shop.countries?.includes("WORLDWIDE") ? "Sells worldwide"
-        : markets?.length ? `Sells in ${markets.slice(0, NAMED).join(", ")}${more}` : missing("markets not stated")),
-      shop.offers_total ? make("span", {}, count(shop.offers_total, "offer")) : null,
-      shop.ships_to ? make("span", {}, shop.ships_to === "yes" ? `Ships to ${countryName(shipsTo)}`
-        : missing(`shipping to ${countryName(shipsTo)} not stated`)) : null) : null);
+      make("span", {}, sells(shop.countries) ?? missing(t("markets_not_stated"))),
+      shop.offers_total ? make("span", {}, t("offers_counted", { count: shop.offers_total })) : null,
+      shop.ships_to ? make("span", {}, shop.ships_to === "yes" ? t("ships_to_country", { country: countryName(shipsTo) })
+        : missing(t("shipping_not_stated", { country: countryName(shipsTo) }))) : null) : null);
+}
+
+// Where a shop states that it sells: some of its markets, and how many more there are.
+function sells(codes) {
+  if (!codes?.length) return null;
+  if (codes.includes("WORLDWIDE")) return t("sells_worldwide");
+  const [countries, more] = [codes.slice(0, NAMED).map(countryName).join(", "), codes.length - NAMED];
+  return more > 0 ? t("sells_in_more", { countries, count: more }) : t("sells_in", { countries });
 }
 
 // The shops and categories that may be meant where nothing is found: of did_you_mean, then of what is suggested.
@@ -144,28 +156,28 @@ async function nearest({ near, query, country }, { total_count: total, did_you_m
 function nothing(route, found, { shops, categories: near }) {
   const { query, country, categories } = route;
   if (found.total_count) {
-    return make("p", { class: "plain" }, "This page lies behind the last shop. ",
-      make("a", { href: hrefOf({ ...route, offset: 0 }) }, "To the first page"));
+    return make("p", { class: "plain" }, t("behind_last"), " ",
+      make("a", { href: hrefOf({ ...route, offset: 0 }) }, t("first_page")));
   }
   const links = [
     ...near.map(({ slug, category: name }) => [{ categories: [slug], country }, name]),
-    ...(within(route) || (query && categories.length) ? [[{ query, categories: [] }, "Look without filters"]] : []),
-    [{ country }, "Browse the categories"],
+    ...(within(route) || (query && categories.length) ? [[{ query, categories: [] }, t("without_filters")]] : []),
+    [{ country }, t("browse_categories")],
   ];
   const broader = found.broader ?? [];
   return make("div", { class: "plain" },
     broader.map((wider, at) => broaderList(wider, at, route)),
-    shops.length ? make("h2", { id: "near" }, "Did you mean") : null,
+    shops.length ? make("h2", { id: "near" }, t("did_you_mean")) : null,
     shops.length ? make("ul", { class: "shops", id: "did-you-mean", "aria-labelledby": "near" }, shops.map((shop) => shopRow(shop, route))) : null,
     make("p", { class: "links" }, links.map(([to, text]) => [make("a", { href: hrefOf(to) }, bdi(text)), " "]).flat()));
 }
 
-// "Wine (7 shops)", with links to the search and to its first shops.
+// A broader query with the number of its shops, and links to the search and to its first shops.
 function broaderList({ query, left_out: left, total_count: total, results }, at, route) {
   const to = { ...route, query, offset: 0 };
   return make("section", { class: "broader", "aria-labelledby": `broader-${at}` },
-    make("h2", { id: `broader-${at}` }, make("a", { href: hrefOf(to) }, bdi(query)), ` (${count(total, "shop")})`),
-    make("p", { class: "aside" }, "without ", joined(left.map((word) => make("q", {}, bdi(word))))),
+    make("h2", { id: `broader-${at}` }, make("a", { href: hrefOf(to) }, bdi(query)), ` (${t("shops_counted", { count: total })})`),
+    make("p", { class: "aside" }, phrase("without_words", { words: quoted(left) })),
     make("ul", { class: "shops" }, results.map((shop) => shopRow(shop, to))));
 }
 
@@ -173,9 +185,9 @@ function paging(route, total) {
   // After the last shop, the previous page is the last one with shops.
   const end = Math.min(route.offset, Math.ceil(total / PAGE) * PAGE);
   const previous = end > 0 && make("a", {
-    id: "previous", rel: "prev", href: hrefOf({ ...route, offset: Math.max(0, end - PAGE) }) }, "Previous");
+    id: "previous", rel: "prev", href: hrefOf({ ...route, offset: Math.max(0, end - PAGE) }) }, t("previous"));
   const next = route.offset + PAGE < total && make("a", {
-    id: "next", rel: "next", href: hrefOf({ ...route, offset: route.offset + PAGE }) }, "Next");
+    id: "next", rel: "next", href: hrefOf({ ...route, offset: route.offset + PAGE }) }, t("next"));
   if (!previous && !next) return null;
-  return make("nav", { class: "paging", "aria-label": "Pages" }, previous || null, next || null);
+  return make("nav", { class: "paging", "aria-label": t("pages") }, previous || null, next || null);
 }

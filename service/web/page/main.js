@@ -12,7 +12,8 @@ import { listing } from "./listing.js";
 import { SOON, skeleton } from "./sections.js";
 import { shop } from "./shop.js";
 import { intro, start } from "./start.js";
-import { SITE, badge, count, dateTime } from "./format.js";
+import { SITE, badge, dateTime } from "./format.js";
+import { phrase, t } from "./texts.js";
 
 const VIEWS = { start, results: listing, category: listing, shop };
 const [view, status, field, list, country, corner, panel, asOf] = ["view", "status", "search", "suggestions", "country",
@@ -46,7 +47,7 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
     route = to;
     country.value = to.country;
     if (country.selectedIndex < 0) country.value = "";
-    country.options[0].text = to.countries?.[1] ? "Several" : "Any country";
+    country.options[0].text = to.countries?.[1] ? t("several_countries") : t("any_country");
     if (still && isReady && shown.adapt?.(to)) return;
     if (still && followed) return show(searchFor(field.value), { live: true });
     finder.leave();
@@ -88,7 +89,7 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
 
 function failed(failure, to, how) {
   const unknown = failure.status === 404 || failure.code === "unknown_category";
-  const title = unknown ? "Not in the directory" : "No answer";
+  const title = unknown ? t("not_in_directory") : t("no_answer");
   return {
     kind: "error",
     title,
@@ -97,21 +98,21 @@ function failed(failure, to, how) {
       make("h1", { tabindex: "-1" }, title),
       problem(failure, () => show(to, how), { button: { id: "retry" } }),
       make("p", { class: "links" },
-        unknown && to.shop ? make("a", { href: hrefOf({ query: to.shop }) }, "Search for “", bdi(to.shop), "”") : null,
-        make("a", { href: hrefOf({}) }, "To the start")),
+        unknown && to.shop ? make("a", { href: hrefOf({ query: to.shop }) }, phrase("search_for", { query: bdi(to.shop) })) : null,
+        make("a", { href: hrefOf({}) }, t("to_start"))),
     ],
   };
 }
 
 // Nothing is looked up while typing when much of the quota is used.
-const onEnter = ({ query }) => ({ nodes: [make("h1", { tabindex: "-1" }, "Press Enter to search for “", bdi(query), "”")] });
+const onEnter = ({ query }) => ({ nodes: [make("h1", { tabindex: "-1" }, phrase("press_enter", { query: bdi(query) }))] });
 
 // The outline of a view that is awaited. What the server made stays, and so does a filter that has the focus.
 function pretend(still, live) {
   if (!shown) return route.view !== "start" && view.querySelector("h1") ? null : view.append(skeleton(9));
   const parts = still && view.querySelector(".filters:focus-within") ? view.querySelectorAll(".head, .found") : [view];
   for (const part of parts) part.replaceChildren(skeleton(part.className === "head" ? 1 : 9));
-  if (!live) announce("Looking …");
+  if (!live) announce(t("looking"));
 }
 
 function paint(made, scroll, still, live) {
@@ -120,7 +121,7 @@ function paint(made, scroll, still, live) {
   view.replaceChildren(...made.nodes.filter(Boolean));
   view.dataset.view = made.kind ?? "results";
   view.setAttribute("aria-busy", "false");
-  asOf.replaceChildren(...(made.asOf ? ["Data as of ", dateTime(made.asOf)] : []));
+  asOf.replaceChildren(...(made.asOf ? phrase("data_as_of", { time: dateTime(made.asOf) }) : []));
   if (live) return;
   entitle(made);
   announce(made.status);
@@ -179,23 +180,24 @@ view.addEventListener("change", commit, true);
 async function suggestions(text, signal) {
   const [found] = await Promise.all([suggest(text, route.country, signal), loadNames(signal)]);
   answered = { ...found, text };
-  const groups = suggested(answered, text, (number) => count(number, "shop"), readable);
+  const groups = suggested(answered, text, [t("shops"), t("categories"), t("similar_names")], (number) => t("shops_counted", { count: number }), readable);
   // By their images, and the categories of shops, rows are told apart.
   for (const { kind, found, nodes } of groups.flatMap(([, rows]) => rows)) {
     nodes.unshift(kind === "shop" ? badge(found) : categoryIcon(found.slug));
     if (kind === "shop") nodes.push(make("span", { part: "kind" }, bdi(categoryName(found.category))));
   }
-  const all = { kind: "all", nodes: [make("span", { part: "name" }, "All results for “", bdi(text.trim()), "”")] };
+  const all = { kind: "all", nodes: [make("span", { part: "name" }, phrase("all_results", { query: bdi(text.trim()) }))] };
   return groups.some(([, rows]) => rows.length) ? [...groups, ["", [all]]] : groups;
 }
 
 function announceSuggestions(groups, failure) {
-  if (failure) return announce(`Suggestions: ${sentence(failure)}`, true);
+  if (failure) return announce(t("suggestions_failed", { problem: sentence(failure) }), true);
   const number = (kind) => groups.flatMap(([, rows]) => rows).filter((row) => row.kind === kind).length;
   const [shops, categories] = [number("shop"), number("category")];
   const nothing = groups.length && !shops && !categories;
-  announce(nothing ? "Nothing to suggest."
-    : groups.length ? `${count(shops, "shop")} and ${count(categories, "category", "categories")} suggested.` : "", nothing);
+  announce(nothing ? t("nothing_suggested")
+    : groups.length ? t("suggested", {
+      shops: t("shops_counted", { count: shops }), categories: t("categories_counted", { count: categories }) }) : "", nothing);
   follow();
 }
 
@@ -214,9 +216,17 @@ document.getElementById("find").addEventListener("submit", (event) => {
   search();
 });
 
+// The link to another language leads to the view that is shown, which the server makes in it.
+function translate(link) {
+  const url = new URL(location);
+  url.searchParams.set("lang", link.hreflang);
+  link.href = url;
+}
+
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link.target) return;
+  if (link.hreflang) return translate(link);
   const url = new URL(link.href);
   if (url.origin !== location.origin || url.pathname !== location.pathname) return;
   event.preventDefault();

@@ -5,21 +5,22 @@ import { OUTWARDS, readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { sentence } from "./failures.js";
 import { firstFew } from "./sections.js";
-import { count, dateTime, missing, money, named } from "./format.js";
+import { dateTime, missing, money, named } from "./format.js";
+import { numeral, phrase, t } from "./texts.js";
 
 const OFFERS_SHOWN = 4;
 const AVAILABILITY = {
-  in_stock: "in stock", out_of_stock: "out of stock", preorder: "can be ordered ahead", discontinued: "discontinued",
+  in_stock: t("in_stock"), out_of_stock: t("out_of_stock"), preorder: t("preorder"), discontinued: t("discontinued"),
 };
 
 export async function offers(found, signal, announce) {
   if (!found.offers.length) {
-    return ["missing", make("p", { class: "missing" }, "No offers are listed. That says nothing about the shop.")];
+    return ["missing", make("p", { class: "missing" }, t("offers_none"))];
   }
   const rows = found.offers.map((offer) => offerRow(offer, signal, announce));
   const rest = found.offers_total - found.offers.length;
   return ["ok", ...firstFew(rows, OFFERS_SHOWN),
-    rest > 0 ? make("p", { class: "small" }, `The newest ${found.offers.length} of ${count(found.offers_total, "offer")}.`) : ""];
+    rest > 0 ? make("p", { class: "small" }, t("offers_newest", { shown: numeral(found.offers.length), count: found.offers_total })) : ""];
 }
 
 // What cannot be ordered has no way to a checkout.
@@ -28,7 +29,7 @@ const isSoldOut = ({ availability }) => availability === "out_of_stock" || avail
 function offerRow(offer, signal, announce) {
   const box = make("div", { class: "box" });
   const button = make("button", {
-    type: "button", class: "quiet", "aria-label": `To the checkout: ${offer.title}`, onclick: look }, "To the checkout");
+    type: "button", class: "quiet", "aria-label": t("to_checkout_of", { offer: offer.title }), onclick: look }, t("to_checkout"));
   if (!isSoldOut(offer)) box.append(button);
 
   async function look() {
@@ -40,7 +41,7 @@ function offerRow(offer, signal, announce) {
       const url = new URL(address);
       if (url.protocol !== "https:") throw new TypeError("another protocol");
       button.disabled = false;
-      if (!tab) return box.replaceChildren(make("a", { href: url.href, ...OUTWARDS }, "Go to ", bdi(readable(url.hostname))));
+      if (!tab) return box.replaceChildren(make("a", { href: url.href, ...OUTWARDS }, phrase("go_to", { domain: bdi(readable(url.hostname)) })));
       // The shop gets no handle on this page; the policy of the page prevents a referrer.
       tab.opener = null;
       tab.location.replace(url.href);
@@ -56,9 +57,9 @@ function offerRow(offer, signal, announce) {
 
   return make("li", { "data-offer": offer.offer_id },
     make("div", { class: "name" }, named(offer.title)),
-    make("span", { class: "price" }, money(offer.price) ?? missing("price not stated")),
+    make("span", { class: "price" }, money(offer.price) ?? missing(t("price_not_stated"))),
     make("span", { class: "small" },
-      make("span", {}, AVAILABILITY[offer.availability] ?? missing("availability not stated")),
-      make("span", {}, "Updated ", dateTime(offer.updated_at) ?? missing())),
+      make("span", {}, AVAILABILITY[offer.availability] ?? missing(t("availability_not_stated"))),
+      make("span", {}, phrase("updated", { time: dateTime(offer.updated_at) ?? missing() }))),
     box);
 }

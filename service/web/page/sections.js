@@ -2,6 +2,7 @@
 
 import { make } from "./elements.js";
 import { problem } from "./failures.js";
+import { t } from "./texts.js";
 
 // How long, in ms, an answer may take until a skeleton says that it is awaited.
 export const SOON = 150;
@@ -61,6 +62,6 @@ export function firstFew(rows, shown) {
     if (next === rest[0]) next.tabIndex = -1;
     next.focus();
     more.remove();
-  } }, `Show ${rest.length} more`);
+  } }, t("show_more", { count: rest.length }));
   return [list, more];
 }

@@ -2,54 +2,53 @@
 
 import { call } from "./api.js";
 import { bdi, make } from "./elements.js";
-import { count, countryName, countryNames, dateTime, facts, money } from "./format.js";
+import { countryName, countryNames, dateTime, facts, money } from "./format.js";
+import { numeral, t } from "./texts.js";
 
-const SOURCES = { policy_page: "the shop’s page on shipping", structured_data: "markup of the shop’s own pages" };
+const SOURCES = { policy_page: t("source_policy_page"), structured_data: t("source_structured_data") };
 
 export async function shipping(input, country, signal) {
   const { shipping: found, returns } = await call("get_shop_policies", { ...input, country }, signal);
-  const back = returns ? [make("h2", {}, "Returns"), facts(
-    ["As stated", period(returns)],
-    ...(returns.countries ? [["Apply in", countryNames(returns.countries)]] : []),
-    ["Last checked", dateTime(returns.checked_at)])] : [];
+  const back = returns ? [make("h2", {}, t("returns")), facts(
+    [t("as_stated"), period(returns)],
+    ...(returns.countries ? [[t("returns_apply_in"), countryNames(returns.countries)]] : []),
+    [t("last_checked"), dateTime(returns.checked_at)])] : [];
   if (!found.collected) {
     return ["missing", make("p", { class: "missing" },
-      "Nothing was gathered about this shop’s shipping; this is not a no."), ...back];
+      t("shipping_unknown")), ...back];
   }
   return ["ok", verdict(found.ships_to, country), facts(
-    ["Ships to", countryNames(found.destinations)],
-    ...(found.excluded ? [["Except", countryNames(found.excluded)]] : []),
-    ["Is the list complete?", found.destinations_exhaustive ? "Yes, says the shop" : "The shop does not say so"],
-    ["Delivery time", delivery(found.delivery_time)],
-    ["Free shipping from", money(found.free_shipping_threshold)],
-    ["Read from", SOURCES[found.source] ?? null],
-    ["Last checked", dateTime(found.checked_at)]), ...back];
+    [t("ships_to"), countryNames(found.destinations)],
+    ...(found.excluded ? [[t("except"), countryNames(found.excluded)]] : []),
+    [t("list_complete"), found.destinations_exhaustive ? t("complete_yes") : t("complete_silent")],
+    [t("delivery_time"), delivery(found.delivery_time)],
+    [t("free_shipping_from"), money(found.free_shipping_threshold)],
+    [t("read_from"), SOURCES[found.source] ?? null],
+    [t("last_checked"), dateTime(found.checked_at)]), ...back];
 }
 
 // How long a shop takes goods back, by its own statement.
 function period({ category, days, counted_from: from }) {
-  if (category === "not_permitted") return "The shop states that it takes nothing back";
-  if (category === "unlimited") return "Without a limit of time";
-  if (days === null) return "Within a time that is not stated in days";
-  return count(days, "day") + (from ? ` from ${from === "delivered" ? "delivery" : "the order"}` : "");
+  if (category === "not_permitted") return t("returns_not_permitted");
+  if (category === "unlimited") return t("returns_unlimited");
+  if (days === null) return t("returns_without_days");
+  return t(!from ? "days" : from === "delivered" ? "returns_from_delivery" : "returns_from_order", { count: days });
 }
 
 function verdict(shipsTo, country) {
-  if (!country) return make("p", { class: "verdict" }, "Choose a country above to see whether the shop’s statement covers it.");
-  const name = countryName(country);
-  const [mood, text] = {
-    yes: ["good", `Yes, by the shop’s statement it ships to ${name}.`],
-    no: ["bad", `No, by the shop’s statement it does not ship to ${name}.`],
-  }[shipsTo] ?? ["open", `Unknown: the shop’s statement does not settle it for ${name}.`];
-  return make("p", { class: `verdict ${mood}`, "data-verdict": shipsTo ?? "unknown" }, text);
+  if (!country) return make("p", { class: "verdict" }, t("verdict_choose"));
+  const [mood, key] = {
+    yes: ["good", "verdict_yes"], no: ["bad", "verdict_no"],
+  }[shipsTo] ?? ["open", "verdict_open"];
+  return make("p", { class: `verdict ${mood}`, "data-verdict": shipsTo ?? "unknown" }, t(key, { country: countryName(country) }));
 }
 
 function delivery(time) {
   if (!time) return null;
   const { min_days: least, max_days: most, as_stated: words } = time;
-  const range = least !== null && most !== null && least !== most ? `${least} to ${count(most, "day")}`
-    : most !== null ? (least === most ? count(most, "day") : `at most ${count(most, "day")}`)
-    : least !== null ? `at least ${count(least, "day")}` : null;
+  const range = most === null ? least !== null && t("days_at_least", { count: least })
+    : least === null ? t("days_at_most", { count: most })
+    : least === most ? t("days", { count: most }) : t("days_range", { least: numeral(least), count: most });
   if (!range && !words) return null;
-  return make("span", {}, range ?? "", range && words ? ", " : "", words ? make("q", {}, bdi(words)) : "");
+  return make("span", {}, range || "", range && words ? ", " : "", words ? make("q", {}, bdi(words)) : "");
 }

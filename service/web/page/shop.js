@@ -12,6 +12,7 @@ import { SOON, section } from "./sections.js";
 import { shipping } from "./shipping.js";
 import { trust } from "./trust.js";
 import { badge, countryNames, facts, joined, named } from "./format.js";
+import { t } from "./texts.js";
 
 // No public site has such a domain.
 const RESERVED = /\.(internal|test|invalid|example)$/;
@@ -23,15 +24,15 @@ export async function shop(route, signal, announce) {
   const input = { shop_domain: route.shop };
   let { country } = route;
   let codes;
-  const couponPart = section("coupons", "Codes", async () => {
+  const couponPart = section("coupons", t("codes"), async () => {
     codes ??= await call("list_coupons", input, signal);
     return coupons(codes, country, signal, announce);
   });
-  const shippingPart = section("shipping", "Shipping", () => shipping(input, country, signal));
-  const trustPart = section("trust", "Measured facts", () => trust(input, signal));
+  const shippingPart = section("shipping", t("shipping"), () => shipping(input, country, signal));
+  const trustPart = section("trust", t("trust"), () => trust(input, signal));
   const filled = [couponPart, shippingPart, trustPart].map(({ fill }) => fill());
   const [found] = await Promise.all([call("get_shop", input, signal), loadNames(signal)]);
-  const offerPart = section("offers", "Offers", () => offers(found, signal, announce));
+  const offerPart = section("offers", t("offers"), () => offers(found, signal, announce));
   filled.push(offerPart.fill());
   // Quick answers are shown together.
   await Promise.race([Promise.all(filled), new Promise((resolve) => { setTimeout(resolve, SOON); })]);
@@ -70,12 +71,12 @@ function head(found, country) {
     make("div", {},
       make("h1", { tabindex: "-1" }, named(found.name)),
       make("p", { class: "domain" }, bdi(domain)),
-      RESERVED.test(found.domain) ? make("p", {}, "An invented or private shop: its links lead nowhere.") : null),
-    site ? make("a", { id: "visit", class: "button", href: site, ...OUTWARDS }, "Visit the shop", make("span", { "aria-hidden": "true" }, " ↗")) : null,
+      RESERVED.test(found.domain) ? make("p", {}, t("invented")) : null),
+    site ? make("a", { id: "visit", class: "button", href: site, ...OUTWARDS }, t("visit"), make("span", { "aria-hidden": "true" }, " ↗")) : null,
     facts(
-      ["Also known as", found.aliases.length ? joined(found.aliases.map(bdi)) : null],
-      ["Categories", joined(links)],
-      ["Sells in", countryNames(found.countries)],
-      ...(domain === found.domain ? [] : [["Domain in ASCII", make("code", {}, found.domain)]]),
-      ["Id in the directory", make("code", {}, found.id)]));
+      [t("also_known_as"), found.aliases.length ? joined(found.aliases.map(bdi)) : null],
+      [t("categories"), joined(links)],
+      [t("sells_in_label"), countryNames(found.countries)],
+      ...(domain === found.domain ? [] : [[t("domain_ascii"), make("code", {}, found.domain)]]),
+      [t("shop_id"), make("code", {}, found.id)]));
 }

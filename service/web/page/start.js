@@ -6,7 +6,8 @@ import { call } from "./api.js";
 import { categoryIcon, categoryList, categoryName } from "./categories.js";
 import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
-import { SITE, badge, count, countryName, joined, named } from "./format.js";
+import { SITE, badge, countryName, joined, named } from "./format.js";
+import { LOCALE, phrase, t } from "./texts.js";
 
 const CATEGORIES = 16;
 const SHOPS = 8;
@@ -16,8 +17,8 @@ const SHORT = 30;
 // What is known without any answer.
 export const intro = () => [
   make("h1", { tabindex: "-1" }, SITE.tagline),
-  make("p", { class: "lead" }, "Shops, their discount codes, where they ship, and links to what they offer."),
-  tokenHint("A token adds what was measured of a shop’s site, and reports."),
+  make("p", { class: "lead" }, t("start_lead")),
+  tokenHint(t("start_token")),
 ];
 
 export async function start({ country }, signal) {
@@ -25,14 +26,14 @@ export async function start({ country }, signal) {
     categoryList(signal), call("find_shop", { query: "", country, limit: SHOPS }, signal)]);
   const icons = new Set();
   const tiles = categories.map(({ slug, category, count: number }) =>
-    tile({ categories: [slug], country }, categoryIcon(slug, icons), category, count(number, "shop"), { "data-slug": slug }));
+    tile({ categories: [slug], country }, categoryIcon(slug, icons), category, t("shops_counted", { count: number }), { "data-slug": slug }));
   const rest = tiles.slice(CATEGORIES);
   for (const one of rest) one.hidden = true;
   const all = make("button", { type: "button", class: "quiet", onclick: () => {
     for (const one of rest) one.hidden = false;
     rest[0].querySelector("a").focus();
     all.remove();
-  } }, `All ${total} categories`);
+  } }, t("all_categories", { count: total }));
   return {
     kind: "start",
     title: "",
@@ -40,10 +41,10 @@ export async function start({ country }, signal) {
     status: "",
     nodes: [
       ...intro(),
-      total ? make("p", { class: "links" }, "Try ", examples(categories, shops, country)) : null,
-      heading("Categories", rest.length ? all : ""),
-      total ? make("ul", { class: "tiles" }, tiles) : make("p", { class: "plain" }, "The directory holds no shops yet."),
-      heading("Popular shops", make("a", { href: hrefOf({ query: "", categories: [], country }) }, "All shops")),
+      total ? make("p", { class: "links" }, phrase("try", { examples: examples(categories, shops, country) })) : null,
+      heading(t("categories"), rest.length ? all : ""),
+      total ? make("ul", { class: "tiles" }, tiles) : make("p", { class: "plain" }, t("no_shops_yet")),
+      heading(t("popular_shops"), make("a", { href: hrefOf({ query: "", categories: [], country }) }, t("all_shops"))),
       make("ul", { class: "tiles" }, shops.map((shop) =>
         tile(shopRoute(shop, country), badge(shop), shop.name, readable(shop.domain), { "data-shop": shop.id }))),
     ],
@@ -68,7 +69,7 @@ function examples(categories, shops, country) {
   ].map((some, at) => {
     const short = some.filter((text) => text.length <= SHORT);
     return short.find((text) => (at < 2 ? /^[\p{L}\p{M}]+$/u : /^[\p{L}\p{M}]+ [\p{L}\p{M}]+$/u).test(text)) ?? short[0];
-  }).filter(Boolean).map((text) => text.toLowerCase());
+  }).filter(Boolean).map((text) => text.toLocaleLowerCase(LOCALE));
   return joined([...new Set(texts)].map((text) =>
     make("a", { class: "example", href: hrefOf({ query: text, categories: [], country }) }, bdi(text))), " ");
 }

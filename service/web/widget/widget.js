@@ -33,7 +33,8 @@ class ShopTypeahead extends HTMLElement {
     root.append(make("label", { for: "field", part: "label" }, label), field, list, status);
     const { defer } = combobox(field, list, {
       debounce: 50,
-      ask: async (text, signal) => suggested(await this.ask(text, signal), text, String),
+      ask: async (text, signal) =>
+        suggested(await this.ask(text, signal), text, ["Shops", "Categories", "Similar names"], String),
       choose: ({ kind, found }) => {
         field.value = found.name ?? found.category;
         this.dispatchEvent(new CustomEvent("choose", { detail: { kind, [kind]: found }, bubbles: true }));

@@ -179,7 +179,7 @@ def target(opensearch_url: str, tmp_path: Path) -> Iterator[CategoryIndex]:
 
 
 def _categories(count: int) -> list[CategoryDocument]:
-    return [CategoryDocument(f"c{n}", f"r{n:06}", f"Category {n}", n, (), ()) for n in range(count)]
+    return [CategoryDocument(f"c{n}", f"r{n:06}", f"Category {n}", n, (), (), {}) for n in range(count)]
 
 
 def _once(count: int) -> dict[str, int]:
@@ -204,8 +204,8 @@ def test_requests_are_bounded_by_documents_and_by_bytes(target: CategoryIndex) -
 
 def test_what_the_engine_refuses_is_a_dead_letter_and_the_rest_is_written(target: CategoryIndex) -> None:
     documents = _categories(100)
-    documents[7] = CategoryDocument("c7", _TOO_LONG, "Seven", 7, (), ())
-    documents[55] = CategoryDocument("i" * 600, "r", "Too long an id, for which a whole request is refused", 55, (), ())
+    documents[7] = CategoryDocument("c7", _TOO_LONG, "Seven", 7, (), (), {})
+    documents[55] = CategoryDocument("i" * 600, "r", "Too long an id: a whole request is refused", 55, (), (), {})
     assert target.load(target.url, documents) == Loaded(98, 2)
     assert target.versions() == {id_: 1 for id_ in _once(100) if id_ not in {"c7", "c55"}}
     assert [(one["id"], one["status"], one["reason"]) for one in target.dead()] == [
@@ -333,7 +333,7 @@ def test_an_engine_that_accepts_nothing_any_more_is_an_error_after_the_retry_lim
 def test_an_error_message_contains_nothing_of_a_document(target: CategoryIndex) -> None:
     target.client.indices.close(index=target.index)
     with pytest.raises(SinkError) as raised:
-        target.load(target.url, [CategoryDocument("betraying", "betraying", "betraying", 1, (), ())])
+        target.load(target.url, [CategoryDocument("betraying", "betraying", "betraying", 1, (), (), {})])
     assert str(raised.value) == f"{target.index}: writing was given up: 400 index_closed_exception"
     assert (raised.value.__cause__, raised.value.__context__) == (None, None)
     assert target.dead() == []
@@ -361,4 +361,4 @@ def test_a_failure_to_read_documents_is_passed_on_and_ends_the_load(target: Cate
 def test_dead_letters_that_cannot_be_written_end_the_load(target: CategoryIndex, tmp_path: Path) -> None:
     (tmp_path / "private").write_text("a file where the directory should be", encoding="utf-8")
     with pytest.raises(SinkError, match="dead-letter file"):
-        target.load(target.url, [CategoryDocument("c1", _TOO_LONG, "One", 1, (), ())])
+        target.load(target.url, [CategoryDocument("c1", _TOO_LONG, "One", 1, (), (), {})])

@@ -165,7 +165,7 @@ def named(shop_id: str, name: str, popularity: float | None = None) -> ShopDocum
 
 
 def category(slug: str, count: int) -> CategoryDocument:
-    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,), (f"1{slug}",))
+    return CategoryDocument(slug, rank_key(float(count), slug), slug.title(), count, (slug,), (f"1{slug}",), {})
 
 
 def written(directory: Path, shops: Iterable[ShopDocument]) -> SegmentUse:

@@ -22,7 +22,8 @@ from service.runtime.caller import Caller
 from service.settings.service import Settings
 from service.settings.site import THEMES
 from service.web import sitemap
-from service.web.site import Head, delivery, market, sells
+from service.web.languages import Language
+from service.web.site import Head, delivery, sells
 from service.web.site import Site as ServedSite
 from service.web.views import asked_view
 from tests.people.web.browser import CUT, PHONE, Screen, Visitor
@@ -48,6 +49,7 @@ HOUSE: Final[dict[str, Any]] = {
     "site_sitemap": True,
     "public_url": PUBLIC_URL,
 }
+ENGLISH: Final = Language("en")
 _DATA: Final = ("application/json", "application/ld+json")
 
 
@@ -162,15 +164,16 @@ def test_linked_data_has_nothing_that_is_not_known(site: Site) -> None:
 def test_a_delivery_time_says_what_is_stated() -> None:
     stated = ((3, None, None), (None, 5, None), (1, 1, None), (2, 4, "soon"), (None, None, "soon"), (None, None, None))
     times = [{"min_days": least, "max_days": most, "as_stated": words} for least, most, words in stated]
-    assert [delivery(time) for time in (*times, None)] == [
-        "at least 3 days", "at most 5 days", "1 day", "2 to 4 days, “soon”", "“soon”", "", "",
+    assert [delivery(ENGLISH, time) for time in (*times, None)] == [
+        "at least 3 days", "at most 5 days", "1 day",
+        "2 to 4 days, <q><bdi>soon</bdi></q>", "<q><bdi>soon</bdi></q>", "", "",
     ]  # fmt: skip
 
 
 def test_the_markets_of_a_shop_are_named_in_a_few_words() -> None:
-    assert market("EU") == "European Union"
+    assert ENGLISH.market("EU") == "European Union"
     stated = (("WORLDWIDE",), ("DE",), ("DE", "FR", "XK"), ("DE", "FR", "XK", "AT", "CH"))
-    assert [sells(countries) for countries in stated] == [
+    assert [sells(ENGLISH, countries) for countries in stated] == [
         "Sells worldwide", "Sells in Germany", "Sells in Germany, France, Kosovo",
         "Sells in Germany, France, Kosovo and 2 more",
     ]  # fmt: skip
@@ -409,12 +412,25 @@ async def test_without_scripts_shops_are_found_and_read(site: Site, visitor: Vis
     main = page.locator("#view")
     for text in (
         "WORKED-10", "10% off", "Worked in a real checkout", "Stationery", "Germany, France", "it ships to Germany",
-        "Reading Lamp", "89.00 EUR", "in stock", "price not stated", "14 days from delivery",
+        "Reading Lamp", "€89.00", "in stock", "price not stated", "14 days from delivery",
     ):  # fmt: skip
         await expect(main).to_contain_text(text)
     await main.get_by_role("link", name="Stationery").click()
     await page.wait_for_url("**/?category=stationery&country=DE")
     await expect(page.get_by_role("heading", name="Stationery")).to_be_visible()
+
+
+@pytest.mark.fast
+@pytest.mark.rule("F22")
+@pytest.mark.asyncio(loop_scope="session")
+async def test_views_in_another_language_are_accessible(site: Site, visitor: Visitor) -> None:
+    # `test_languages.py` looks at all views in all languages.
+    page, _ = await visitor.arrive(site.base, PHONE)
+    for path, view in (("/?lang=pl", "start"), ("/?q=hrabour", "results"), ("/?shop=shop_books&country=DE", "shop")):
+        await page.goto(f"{site.base}{path}")
+        await shown(page, view)
+        await expect(page.locator("html")).to_have_attribute("lang", "pl")
+        await assert_usable(page, PHONE)
 
 
 @pytest.mark.rule("F20")
@@ -524,7 +540,7 @@ def test_a_logo_runs_nothing_and_only_the_setting_lets_pages_load_those_of_shops
         assert with_logos.replace(" https:", "") == without
     for shows_logos in (True, False):
         head = Head("A", "B", "/", image=LOGO)
-        page = ServedSite(Settings(site_shop_logos=shows_logos)).render("index.html", head)
+        page = ServedSite(Settings(site_shop_logos=shows_logos), ENGLISH).render("index.html", head)
         assert (LOGO.encode() in page) is shows_logos
 
 

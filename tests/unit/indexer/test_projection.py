@@ -306,4 +306,5 @@ def test_categories_rank_by_count_then_slug() -> None:
         count=3,
         words=("books", "bucher", "livres"),
         names=forms.names,
+        translations={"de": "Bücher & Co"},
     )
