@@ -99,7 +99,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        defaults = {"query": "", "as_of": "", "answers": {}, "here": ""}
+        defaults = {"query": "", "as_of": "", "answers": {}, "here": "", "country": None}
         self._templates.globals |= {
             "site": self,
             "t": language.text,

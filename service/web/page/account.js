@@ -1,4 +1,5 @@
-// The choice of the country, and the token: it stays in this tab and is sent to this service only.
+// The country where the visitor lives, which this browser remembers, and the token: it stays in this tab. Either is sent
+// to this service only.
 
 import { call, useToken } from "./api.js";
 import { COUNTRY_CODES } from "./countries.js";
@@ -7,8 +8,31 @@ import { sentence } from "./failures.js";
 import { SITE, countryName } from "./format.js";
 import { LOCALE, t } from "./texts.js";
 
-const STORED = "shop-directory.token";
+// A text that the browser stores; without storage, it is used until the page is left.
+function stored(storage, key) {
+  return {
+    read() { try { return window[storage].getItem(key) ?? ""; } catch { return ""; } },
+    write(text) { try { text ? window[storage].setItem(key, text) : window[storage].removeItem(key); } catch { /* as above */ } },
+  };
+}
+
+const TOKEN = stored("sessionStorage", "shop-directory.token");
+const HOME = stored("localStorage", "shop-directory.country");
 let byName = null;
+
+// An address that names no country gets the remembered one.
+export function atHome(route) {
+  const country = HOME.read();
+  if (route.country || route.countries?.length || !COUNTRY_CODES.includes(country)) return route;
+  return { ...route, country, ...(route.countries && { countries: [country] }) };
+}
+
+export function homeChoice(select, changed) {
+  countryChoice(select, (chosen) => {
+    HOME.write(chosen);
+    changed(chosen);
+  });
+}
 
 export function countryChoice(select, changed) {
   const order = new Intl.Collator(LOCALE).compare;
@@ -29,7 +53,7 @@ export const tokenHint = (text) => make("p", { class: "small locked" }, `${text}
 
 export function account(corner, panel, changed) {
   const [input, note] = [panel.querySelector("input"), panel.querySelector("[role=alert]")];
-  let used = stored();
+  let used = TOKEN.read();
   let length = used.length;
   let asked = used;
   let outcome = "";
@@ -58,7 +82,7 @@ export function account(corner, panel, changed) {
     note.textContent = fault;
     input.setAttribute("aria-invalid", String(fault !== ""));
     used = fault ? "" : token;
-    store(used);
+    TOKEN.write(used);
     apply();
     changed(fault ? "" : token ? t("token_taken") : t("token_none"));
     // The same text may be tried again.
@@ -97,15 +121,4 @@ async function refusedBecause(token) {
     // Such a shop may leave the directory just then, which says nothing of the token.
     return failure.status === 404 ? "" : sentence(failure);
   }
-}
-
-function stored() {
-  try { return sessionStorage.getItem(STORED) ?? ""; } catch { return ""; }
-}
-
-function store(token) {
-  try {
-    if (token) sessionStorage.setItem(STORED, token);
-    else sessionStorage.removeItem(STORED);
-  } catch { /* without storage, the token is used until the page is left */ }
 }

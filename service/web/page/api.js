@@ -24,6 +24,9 @@ export function suggest(text, country, signal) {
 // What the server answered to make the first view, each for the first call of its tool; a token may change the answer.
 const given = JSON.parse(document.getElementById("answers")?.textContent ?? "{}");
 
+// Drops such answers, which another country changes.
+export const forget = (...tools) => { for (const tool of tools) delete given[tool]; };
+
 export async function call(tool, input, signal) {
   const { [tool]: answer } = given;
   delete given[tool];

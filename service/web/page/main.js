@@ -1,8 +1,8 @@
 // The page: its URL decides what is shown, and every action changes the URL. Results while typing are the exception.
 
-import { account, countryChoice } from "./account.js";
+import { account, atHome, homeChoice } from "./account.js";
 import { hrefOf, routeOf, shopRoute } from "./address.js";
-import { hasPlenty, suggest } from "./api.js";
+import { forget, hasPlenty, suggest } from "./api.js";
 import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { combobox, suggested } from "./combobox.js";
 import { readable } from "./domains.js";
@@ -16,11 +16,12 @@ import { SITE, badge, dateTime } from "./format.js";
 import { phrase, t } from "./texts.js";
 
 const VIEWS = { start, results: listing, category: listing, shop };
+const brand = document.querySelector(".brand");
 const [view, status, field, list, country, corner, panel, asOf] = ["view", "status", "search", "suggestions", "country",
   "corner", "account", "as-of"].map((id) => document.getElementById(id));
 
 // What the address says, and the search whose results are shown while its text is typed, without an address yet.
-let route = routeOf();
+let route = atHome(routeOf());
 let followed = null;
 let shown = null;
 let seq = 0;
@@ -47,6 +48,7 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
     route = to;
     country.value = to.country;
     if (country.selectedIndex < 0) country.value = "";
+    brand.href = hrefOf(atHome({ country: to.country }));
     country.options[0].text = to.countries?.[1] ? t("several_countries") : t("any_country");
     if (still && isReady && shown.adapt?.(to)) return;
     if (still && followed) return show(searchFor(field.value), { live: true });
@@ -99,7 +101,7 @@ function failed(failure, to, how) {
       problem(failure, () => show(to, how), { button: { id: "retry" } }),
       make("p", { class: "links" },
         unknown && to.shop ? make("a", { href: hrefOf({ query: to.shop }) }, phrase("search_for", { query: bdi(to.shop) })) : null,
-        make("a", { href: hrefOf({}) }, t("to_start"))),
+        make("a", { href: hrefOf({ country: to.country }) }, t("to_start"))),
     ],
   };
 }
@@ -237,7 +239,7 @@ document.addEventListener("click", (event) => {
 
 addEventListener("popstate", (event) => show(routeOf(), { scroll: event.state?.scroll ?? 0 }));
 
-countryChoice(country, (chosen) => go({ ...route, country: chosen,
+homeChoice(country, (chosen) => go({ ...route, country: chosen,
   ...("offset" in route && { countries: chosen ? [chosen] : [], offset: 0 }) }, { replace: true }));
 account(corner, panel, (text) => {
   announce(text, true);
@@ -246,6 +248,10 @@ account(corner, panel, (text) => {
 });
 
 history.scrollRestoration = "manual";
+if (route.country !== routeOf().country) {
+  history.replaceState(null, "", hrefOf(route));
+  forget("find_shop", "get_shop_policies");
+}
 field.value ||= route.query ?? "";
 if (route.view === "start") view.prepend(...intro());
 // Whoever reads what the server made stays where they are in it.

@@ -1,6 +1,5 @@
 // The start view on one screen: searches to try, the largest categories and the most popular shops.
 
-import { tokenHint } from "./account.js";
 import { hrefOf, shopRoute } from "./address.js";
 import { call } from "./api.js";
 import { categoryIcon, categoryList, categoryName } from "./categories.js";
@@ -18,7 +17,6 @@ const SHORT = 30;
 export const intro = () => [
   make("h1", { tabindex: "-1" }, SITE.tagline),
   make("p", { class: "lead" }, t("start_lead")),
-  tokenHint(t("start_token")),
 ];
 
 export async function start({ country }, signal) {

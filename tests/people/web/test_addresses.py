@@ -84,6 +84,49 @@ async def test_the_country_is_part_of_the_address(site: Site, visitor: Visitor) 
     await expect(page.locator("#country")).to_have_value("FR")
 
 
+async def test_the_country_is_the_first_question_and_remembered(site: Site, visitor: Visitor) -> None:
+    page, watch = await visitor.visit(site.base)
+    await shown(page, "start")
+    await page.get_by_label("Where do you live?").select_option("FR")
+    await page.wait_for_url("**/?country=FR")
+
+    await page.goto(f"{site.base}/")
+    await shown(page, "start")
+    await expect(page.locator("#country")).to_have_value("FR")
+    await page.goto(f"{site.base}/?shop=shop_books")
+    await expect(await section(page, "shipping", "ok")).to_contain_text("it ships to France")
+    await expect((await section(page, "coupons", "ok")).locator("code").last).to_have_text("WORKED-10")
+    await page.goto(f"{site.base}/?q=harbour")
+    await shown(page, "results")
+    assert page.url == f"{site.base}/?q=harbour&country=FR"
+    # The brand leads to the start of this country; an address that names one counts.
+    await page.locator(".brand").click()
+    await page.wait_for_url("**/?country=FR")
+    await page.goto(f"{site.base}/?q=harbour&country=DE")
+    await shown(page, "results")
+    await expect(page.locator("#country")).to_have_value("DE")
+
+    watch.asked.clear()
+    await page.locator("#country").select_option("")
+    await page.goto(f"{site.base}/?shop=shop_books")
+    await expect(await section(page, "shipping", "ok")).to_contain_text("Choose a country above")
+    assert page.url == f"{site.base}/?shop=shop_books"
+    # The server's answers were enough.
+    assert watch.asked_for("/tool/get_shop_policies") == []
+
+
+async def test_a_stored_country_that_does_not_exist_counts_as_none(site: Site, visitor: Visitor) -> None:
+    page, _ = await visitor.visit(site.base)
+    await shown(page, "start")
+    await page.evaluate("localStorage.setItem('shop-directory.country', 'QQ')")
+
+    await page.goto(f"{site.base}/?q=harbour")
+    await shown(page, "results")
+
+    assert page.url == f"{site.base}/?q=harbour"
+    await expect(page.locator("#country")).to_have_value("")
+
+
 async def test_results_open_in_a_new_tab_as_links_do(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=moss")
     await shown(page, "results")
