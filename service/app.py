@@ -37,7 +37,6 @@ from service.web.pages import (
     page_files,
     page_script,
     site_files,
-    start_page,
 )
 from service.web.site import Site
 from service.web.sitemap import SITEMAP_PATH, Sitemap
@@ -65,9 +64,8 @@ def create_app(
     """
     sites = {tag: Site(settings, language) for tag, language in languages().items()}
     site = sites[LANGUAGES[0]]
-    starts = {tag: start_page(each) for tag, each in sites.items()}
     shared = (*map(page_script, languages().values()), *page_files(site), *site_files(site), *docs_files(settings))
-    files = {file.path: file for file in (starts[LANGUAGES[0]], *shared)}
+    files = {file.path: file for file in shared}
     prometheus = PrometheusMetrics()
     metrics = safe_metrics(prometheus if metrics is None else metrics)
     traces = open_traces(SERVICE, VERSION, spans, sent=settings.traces == "otlp")
@@ -80,7 +78,7 @@ def create_app(
     calls = {
         **_mcp_endpoints(mcp, resource, gated),
         **_calls(parts, gated),
-        **_pages(sites, {tag: file_endpoint(start) for tag, start in starts.items()}, parts, gated),
+        **_pages(sites, parts, gated),
     }
 
     app = _empty_app(mcp, parts, traces)
@@ -173,6 +171,7 @@ def _calls(parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASG
 def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource | None) -> dict[str, str]:
     """What metrics and logs call each path."""
     labels = route_labels(tool.name for tool in REGISTRY) | {file.path: file.label for file in files}
+    labels[PAGE_PATH] = "page"
     if site.sitemap:
         labels[SITEMAP_PATH] = "sitemap"
     if resource is not None:
@@ -180,11 +179,10 @@ def _labels(site: Site, files: Iterable[PageFile], resource: ProtectedResource |
     return labels
 
 
-def _pages(
-    sites: Mapping[str, Site], starts: Mapping[str, ASGIApp], parts: Parts, gated: Callable[..., BoundedEndpoint]
-) -> dict[str, ASGIApp]:
+def _pages(sites: Mapping[str, Site], parts: Parts, gated: Callable[..., BoundedEndpoint]) -> dict[str, ASGIApp]:
     """The views of the page and the sitemap by path, over the same calls as the tools."""
     views = {tag: Views(site, parts.dispatcher, parts.responder, parts.trusted) for tag, site in sites.items()}
+    starts = {tag: gated(each.start, refused=each.start_refused) for tag, each in views.items()}
     bounded = {tag: gated(each.endpoint, refused=each.refused) for tag, each in views.items()}
     pages: dict[str, ASGIApp] = {PAGE_PATH: PageEndpoint(starts, bounded)}
     site = sites[LANGUAGES[0]]

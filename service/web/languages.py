@@ -7,6 +7,7 @@ as CLDR has them, which are also those of browsers.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -40,6 +41,8 @@ _LOCALES: Final = {"en": "en_GB"}
 _NAMED_OTHERWISE: Final = ("FK", "HK", "MO", "PS")
 # A year, in seconds.
 _REMEMBERED_S: Final = 31_536_000
+# A text that a script names: the name of the function with its bracket, and the key.
+_NAMED_TEXT: Final = re.compile(r'\b((?:t|phrase)\()"(\w+)"(?=[,)])')
 _RANGE: Final = re.compile(r"\s*([A-Za-z0-9-]+)\s*(?:;\s*q=([01](?:\.[0-9]{0,3})?)\s*)?")
 
 
@@ -89,15 +92,28 @@ class Language:
         """The names of countries and groups; empty without any."""
         return ", ".join(map(self.market, codes or ()))
 
-    def script(self, source: str) -> str:
-        """A module with the texts that a script names, and the names of markets that a browser has not or otherwise."""
-        named = {key: text for key, text in self.texts.items() if f'"{key}"' in source}
+    def modules(self, scripts: Mapping[str, str]) -> dict[str, str]:
+        """The modules of a script, and `language.js` with what it needs of the language.
+
+        That is the texts that they name, and the names of markets that a browser has not or otherwise. A key that is
+        only an argument of `t` or `phrase` becomes a number, which makes the script shorter.
+        """
+        source = "".join(scripts.values())
+        named = sorted(key for key in self.texts if f'"{key}"' in source)
+        direct = Counter(found[2] for found in _NAMED_TEXT.finditer(source))
+        numbers = {key: str(at) for at, key in enumerate(named) if direct[key] == source.count(f'"{key}"')}
+
+        def shorter(found: re.Match[str]) -> str:
+            return found[1] + numbers.get(found[2], f'"{found[2]}"')
+
         markets = {code: self.market(code) for code in (*GROUP_NAMES, *_NAMED_OTHERWISE)}
-        values = {"LANGUAGE": self.tag, "TEXTS": named, "MARKET_NAMES": markets}
-        return "".join(
+        texts = {numbers.get(key, key): self.texts[key] for key in named}
+        values = {"LANGUAGE": self.tag, "TEXTS": texts, "MARKET_NAMES": markets}
+        language = "".join(
             f"export const {name} = {json.dumps(value, ensure_ascii=False, separators=(',', ':'))};\n"
             for name, value in values.items()
         )
+        return {**{name: _NAMED_TEXT.sub(shorter, script) for name, script in scripts.items()}, "language.js": language}
 
 
 @cache

@@ -33,7 +33,7 @@ from service.identity import ICON_PATH
 from service.settings.service import Settings
 from service.web.bundling import bundled, compact_style
 from service.web.languages import Language
-from service.web.site import SOURCES_PATH, Head, Site
+from service.web.site import SOURCES_PATH, Site
 from service.web.sitemap import SITEMAP_PATH
 
 # Swagger UI has its icons as data: URLs in its stylesheet.
@@ -83,17 +83,10 @@ class PageFile:
         return f'"{sha256(self.body).hexdigest()[:32]}"'
 
 
-def start_page(site: Site) -> PageFile:
-    """The start page of a site, in its language."""
-    body = site.render("index.html", Head("", site.language.text("description"), "/"))
-    return PageFile(PAGE_PATH, "page", body, HTML, site.policy)
-
-
 @cache
 def page_script(language: Language) -> PageFile:
     """The script of the pages, with the texts of a language."""
-    scripts = _scripts("page")
-    modules = {**scripts, "countries.js": _countries(), "language.js": language.script("".join(scripts.values()))}
+    modules = {**language.modules(_scripts("page")), "countries.js": _countries()}
     return PageFile(language.script_path, "page_asset", bundled("main.js", modules).encode(), _SCRIPT)
 
 

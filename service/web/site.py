@@ -3,7 +3,7 @@
 Templates escape every value, so no text of a catalogue becomes markup; JSON within a page has no `<`, `>` or `&`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -14,7 +14,8 @@ from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from index_mappings.countries import WORLDWIDE
+from index_mappings.countries import COUNTRY_CODES, WORLDWIDE
+from index_mappings.text import fold
 from service.settings.service import Settings
 from service.settings.site import LOGO_TYPES, THEMES, contrast, mixed, tint
 from service.web.bundling import compact_lines
@@ -99,15 +100,16 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        defaults = {"query": "", "as_of": "", "answers": {}, "here": "", "country": None}
+        defaults = {"query": "", "as_of": "", "answers": {}, "here": "", "country": None, "problem": ""}
         self._templates.globals |= {
             "site": self,
             "t": language.text,
             "address": address,
             "languages": languages(),
+            "homes": COUNTRY_CODES,
             **defaults,
         }
-        worded = (sells, saving, counts, delivery)
+        worded = (by_name, sells, saving, counts, delivery)
         filters = (language.number, language.money, language.day, language.market, language.markets, sign, tone)
         self._templates.filters |= {each.__name__: each for each in filters}
         self._templates.filters |= {each.__name__: partial(each, language) for each in worded}
@@ -152,6 +154,11 @@ def address(**parameters: Any) -> str:  # noqa: ANN401 - values of a query
     """The address of a view, as `hrefOf` of the scripted page makes it; parameters without a value are left out."""
     given = {name: value for name, value in parameters.items() if value or (name, value) == ("q", "")}
     return f"?{urlencode(given, doseq=True)}" if given else "./"
+
+
+def by_name(language: Language, codes: Iterable[str]) -> list[tuple[str, str]]:
+    """Countries with their names, in the order of the names."""
+    return sorted(((code, language.market(code)) for code in codes), key=lambda one: fold(one[1]))
 
 
 def sells(language: Language, countries: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ unknown shop and one under review are one view (V2).
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
@@ -34,11 +34,14 @@ from service.http.messages import (
 )
 from service.runtime.caller import Caller, Channel, Proxies
 from service.suggest.responder import Refused, SuggestRequest, SuggestResponder
+from service.tools.request import MAX_SHOPS_WITH_FACTS
 from service.web.languages import VARIES_BY, Language, chosen_language, language_of, remembered, without_choice
+from service.web.rows import row_facts
 from service.web.site import Head, Site, address, is_elsewhere, sells
 from shop_directory.runtime.request_context import current, new_request_context
 
-_PAGE: Final = 25
+# As many shops as one call tells the codes and the policies of.
+_PAGE: Final = MAX_SHOPS_WITH_FACTS
 # The most shops, and the most categories, that are suggested: as many as the script asks for.
 _SUGGESTED: Final = 6
 # A page shows so many codes of a shop, and says how many more there are.
@@ -47,12 +50,19 @@ _OFFSET: Final = re.compile(r"[0-9]{1,9}")
 # The errors of which the page says in its own words what is not there.
 _ABSENT: Final = frozenset({"shop_not_found", "unknown_category"})
 _SCHEMA: Final = "https://schema.org"
+# The popular shops and the categories of the start page, as many as `start.js` shows.
+_POPULAR: Final = 8
+_TILES: Final = 16
+# What the start page shows of a shop, or makes an example of.
+_TILE: Final = ("id", "name", "domain", "category", "countries", "logo_url")
+# The outcomes of a view's calls by tool; those of the facts of a list's rows may be missing.
+_Outcomes = dict[str, Outcome]
 # A view: the name of its template, its head and its values.
 _View = tuple[str, Head, dict[str, Any]]
 
 
 class PageEndpoint:
-    """The endpoint of the page's path: the start page, which is a constant, or the view that the query string names.
+    """The endpoint of the page's path: the start page, or the view that the query string names.
 
     Both are there in each language, by its tag. A language that the address chooses is remembered.
     """
@@ -86,6 +96,7 @@ class Views:
         self._site, self._dispatcher, self._responder, self._trusted = site, dispatcher, responder, trusted
         # For all addresses of the page but the start page's.
         self.endpoint = Endpoint(READING, self._answer)
+        self.start = Endpoint(READING, self._start)
 
     def refused(self, error: ServiceError, headers: Headers = (), here: str = "") -> Answer:
         """The view of an error, with the status and the headers of its problem document."""
@@ -101,47 +112,72 @@ class Views:
         answer = problem_answer(error, (*headers, (CONTENT_SECURITY_POLICY, self._site.policy)), body)
         return replace(answer, media_type=HTML)
 
-    async def _answer(self, request: Request) -> Answer:
-        caller = http_caller(request.scope, Channel.REST, self._trusted)
+    def start_refused(self, error: ServiceError) -> Answer:
+        """The start page without its content, which its script asks for again."""
+        return self._page("index.html", self._start_head, (), problem=error.detail)
+
+    @property
+    def _start_head(self) -> Head:
+        return Head("", self._site.language.text("description"), "/")
+
+    def _page(self, name: str, head: Head, headers: Headers, **values: Any) -> Answer:  # noqa: ANN401 - of a template
+        body = self._site.render(name, head, **values)
+        return Answer(200, body, HTML, (*headers, (CONTENT_SECURITY_POLICY, self._site.policy)))
+
+    async def _start(self, request: Request) -> Answer:
         query_string = request.scope["query_string"]
-        asked, here = asked_view(query_string), without_choice(query_string)
-        outcomes = await self._asked("get_shop" if "shop_domain" in asked else "find_shop", asked, caller)
-        if (context := current()) is not None:
-            context.tool = None  # the log and the metrics have the page, and not its last tool
-        last = outcomes[-1]
+        country, here = home_country(query_string), without_choice(query_string)
+        asked = {"query": "", "country": country, "limit": _POPULAR, "facets": ["country"]}
+        outcomes = await self._asked(asked, request)
+        last = list(outcomes.values())[-1]
+        if last.error is not None:
+            return self.start_refused(last.error)
+        values = {**_start_values(asked, outcomes), "here": here}
+        return self._view("start.html", self._start_head, outcomes, values)
+
+    async def _answer(self, request: Request) -> Answer:
+        asked, here = asked_view(request.scope["query_string"]), without_choice(request.scope["query_string"])
+        outcomes = await self._asked(asked, request)
+        last = list(outcomes.values())[-1]
         if last.error is not None:
             return self.refused(last.error, (*stamp_headers(last.stamp), *last.headers), here)
         view = _shop_view if "shop_domain" in asked else _list_view
         name, head, values = view(self._site.language, asked, outcomes)
-        stamp = outcomes[0].stamp
-        body = self._site.render(name, head, here=here, as_of="" if stamp is None else stamp.built_at, **values)
-        headers = (*stamp_headers(stamp), *last.headers, (CONTENT_SECURITY_POLICY, self._site.policy))
-        return Answer(200, body, HTML, headers)
+        return self._view(name, head, outcomes, {**values, "here": here})
 
-    async def _asked(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
-        """The outcomes of a view's calls, in order; of a failed view that of the failed call is the last one.
+    def _view(self, name: str, head: Head, outcomes: _Outcomes, values: Mapping[str, Any]) -> Answer:
+        first, *_, last = outcomes.values()
+        as_of = "" if first.stamp is None else first.stamp.built_at
+        return self._page(name, head, (*stamp_headers(first.stamp), *last.headers), as_of=as_of, **values)
+
+    async def _asked(self, asked: Mapping[str, Any], request: Request) -> _Outcomes:
+        """The outcomes of a view's calls by tool, in order; of a failed view that of the failed call is the last one.
 
         They are of one generation (C2): where one is published between the calls, they are made again.
         """
-        outcomes = await self._called(tool, asked, caller)
-        if len({outcome.stamp.generation for outcome in outcomes if outcome.stamp is not None}) > 1:
-            outcomes = await self._called(tool, asked, caller)
+        caller = http_caller(request.scope, Channel.REST, self._trusted)
+        outcomes = await self._called(asked, caller)
+        if len({outcome.stamp.generation for outcome in outcomes.values() if outcome.stamp is not None}) > 1:
+            outcomes = await self._called(asked, caller)
+        if (context := current()) is not None:
+            context.tool = None  # the log and the metrics have the page, and not its last tool
         return outcomes
 
-    async def _called(self, tool: str, asked: Mapping[str, Any], caller: Caller) -> list[Outcome]:
-        more: dict[str, dict[str, Any]] = {"list_categories": {"language": self._site.language.tag}}
-        arguments = dict(asked)
-        if tool == "get_shop":
-            country = arguments.pop("country")
-            more = {"list_coupons": arguments, "get_shop_policies": {**arguments, "country": country}, **more}
-        first = await self._dispatcher.call(tool, arguments, caller)
+    async def _called(self, asked: Mapping[str, Any], caller: Caller) -> _Outcomes:
+        tool = "get_shop" if "shop_domain" in asked else "find_shop"
+        arguments = {"shop_domain": asked["shop_domain"]} if tool == "get_shop" else asked
+        first = await self._dispatcher.call(tool, dict(arguments), caller)
         if first.error is not None:
-            return [first]
-        calls = [self._dispatcher.call(name, given, caller) for name, given in more.items()]
-        outcomes = [first, *await asyncio.gather(*calls)]
+            return {tool: first}
+        further = {"list_categories": {"language": self._site.language.tag}, **_further_calls(asked, first.document)}
+        calls = [self._dispatcher.call(name, given, caller) for name, given in further.items()]
+        made = zip(further, await asyncio.gather(*calls), strict=True)
+        outcomes = {tool: first}
+        # A list is whole without the facts of its rows.
+        outcomes |= {name: done for name, done in made if done.error is None or "shop_domains" not in further[name]}
         if tool == "find_shop" and not first.document["total_count"] and (near := await self._near(asked, caller)):
-            outcomes.append(near)
-        return sorted(outcomes, key=lambda outcome: outcome.error is not None)
+            outcomes["suggest"] = near
+        return dict(sorted(outcomes.items(), key=lambda one: one[1].error is not None))
 
     async def _near(self, asked: Mapping[str, Any], caller: Caller) -> Outcome | None:
         """What /suggest answers to a query without matches; None where it refuses, which is not the view's failure."""
@@ -168,12 +204,11 @@ def asked_view(query_string: bytes) -> dict[str, Any]:
     It is read as the script of the page reads it (`address.js`), and the tools refuse wrong values in it.
     """
     given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
-    texts = {name: list(dict.fromkeys(filter(None, map(str.strip, values)))) for name, values in given.items()}
+    texts = {name: _texts(values) for name, values in given.items()}
     first = {name: values[0] for name, values in given.items()}
     countries = [code.upper() for code in texts.get("country", ())]
     if first.get("shop"):
-        known = countries[0] if len(countries) == 1 and countries[0] in COUNTRY_CODES else None
-        return {"shop_domain": first["shop"], "country": known}
+        return {"shop_domain": first["shop"], "country": home_country(query_string)}
     categories = texts.get("category", [])
     if "q" not in given and not categories:
         return {}
@@ -192,8 +227,56 @@ def asked_view(query_string: bytes) -> dict[str, Any]:
     }
 
 
-def _shop_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
-    shop, coupons, policies, categories = (outcome.document for outcome in outcomes)
+def home_country(query_string: bytes) -> str | None:
+    """The country of the visitor that an address names: of several countries none is, nor one that does not exist."""
+    given = _texts(parse_qs(query_string.decode("latin-1")).get("country", ()))
+    codes = [code.upper() for code in given]
+    return codes[0] if len(codes) == 1 and codes[0] in COUNTRY_CODES else None
+
+
+def _texts(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(str.strip, values))))
+
+
+def _further_calls(asked: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The arguments of the calls by tool that follow the first one of a view, besides the categories."""
+    if "shop_domain" in asked:
+        shop = {"shop_domain": asked["shop_domain"]}
+        return {"list_coupons": shop, "get_shop_policies": {**shop, "country": asked["country"]}}
+    if "offset" not in asked or not first["results"]:
+        return {}
+    shops = {"shop_domains": [shop["id"] for shop in first["results"]]}
+    return {"list_coupons": shops, "get_shop_policies": {**shops, "country": _home_of_list(asked)}}
+
+
+def _home_of_list(asked: Mapping[str, Any]) -> str | None:
+    """The country to which the shops of a list shall ship."""
+    # If there are several countries, none is that of the visitor.
+    countries = asked["countries"] or ()
+    home: str | None = asked["ships_to"] or (countries[0] if len(countries) == 1 else None)
+    return home
+
+
+def _start_values(asked: Mapping[str, Any], outcomes: _Outcomes) -> dict[str, Any]:
+    found, categories = outcomes["find_shop"].document, outcomes["list_categories"].document
+    shops, country = found["results"], asked["country"]
+    markets = {one["value"] for one in found["facets"]["country"]["values"]} - {WORLDWIDE}
+    shown = [{name: shop[name] for name in _TILE if name in shop} for shop in shops]
+    return {
+        "answers": {"find_shop": {"results": shown}, "list_categories": categories},
+        "shops": shops,
+        "categories": categories["results"],
+        "most": _TILES,
+        "country": country,
+        # All countries would be a tenth of what the page's first load may take; other markets change nothing here.
+        "homes": markets | ({country} if country else set()),
+    }
+
+
+def _shop_view(language: Language, asked: Mapping[str, Any], outcomes: _Outcomes) -> _View:
+    answers = {tool: outcome.document for tool, outcome in outcomes.items()}
+    shop, coupons, policies = (answers[tool] for tool in ("get_shop", "list_coupons", "get_shop_policies"))
+    categories = answers["list_categories"]
     names = _names(categories)
     carried = [(slug, names.get(slug, slug)) for slug in shop["categories"]]
     codes = len(coupons["results"])
@@ -208,12 +291,6 @@ def _shop_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[
     head = Head(shop["name"], description, path, shop.get("logo_url"), {"@context": _SCHEMA, **_linked_shop(shop)})
     # Codes that are not for the visitor's country come last.
     listed = sorted(coupons["results"], key=lambda coupon: is_elsewhere(coupon, asked["country"]))
-    answers = {
-        "get_shop": shop,
-        "list_coupons": coupons,
-        "get_shop_policies": policies,
-        "list_categories": categories,
-    }
     values = {
         "answers": answers,
         "shop": shop,
@@ -226,8 +303,9 @@ def _shop_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[
     return "shop.html", head, values
 
 
-def _list_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[Outcome]) -> _View:
-    found, categories, *suggested = (outcome.document for outcome in outcomes)
+def _list_view(language: Language, asked: Mapping[str, Any], outcomes: _Outcomes) -> _View:
+    answers = {tool: outcome.document for tool, outcome in outcomes.items()}
+    found, categories, suggested = answers["find_shop"], answers["list_categories"], answers.get("suggest")
     names = _names(categories)
     chosen = _either(language, (names.get(slug, slug) for slug in asked["categories"] or ()))
     query, total = asked["query"], found["total_count"]
@@ -253,16 +331,19 @@ def _list_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[
     key = "shops_in" if chosen and not query else "shops_for_search"
     head = Head(title, language.text(key, shops=shops, categories=chosen), path, data=data)
     near, within = _nearest(found, suggested), _within(language, asked)
-    given = {**found, "near": suggested[0]} if suggested else found
+    rows = row_facts(answers.get("list_coupons"), answers.get("get_shop_policies"), _home_of_list(asked))
+    given = {**found, "rows": rows, **({"near": suggested} if suggested else {})}
     values = {
         "answers": {"find_shop": given, "list_categories": categories},
         "found": found,
+        "rows": rows,
         "near": near,
         "within": within,
         "lead": _lead(language, shops, within) if total else _difference(language, asked, found, near, within),
         "query": query,
         # If there are several countries, none is that of the visitor.
         "country": asked["countries"][0] if len(asked["countries"] or ()) == 1 else None,
+        "home": _home_of_list(asked),
         "title": title,
         "chosen": chosen,
         "asked": asked,
@@ -274,15 +355,13 @@ def _list_view(language: Language, asked: Mapping[str, Any], outcomes: Sequence[
     return "results.html", head, values
 
 
-def _nearest(found: Mapping[str, Any], suggested: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _nearest(found: Mapping[str, Any], suggested: Mapping[str, Any] | None) -> dict[str, Any]:
     """The shops and categories that may be meant where nothing is found: of did_you_mean, then of what is suggested."""
     if found["total_count"]:
         return {"shops": [], "categories": []}
-    shops = {shop["id"]: shop for answer in ({"shops": found["did_you_mean"]}, *suggested) for shop in answer["shops"]}
-    return {
-        "shops": list(shops.values()),
-        "categories": [category for answer in suggested for category in answer["categories"]],
-    }
+    close = suggested or {"shops": [], "categories": []}
+    shops = {shop["id"]: shop for shop in (*found["did_you_mean"], *close["shops"])}
+    return {"shops": list(shops.values()), "categories": close["categories"]}
 
 
 def _within(language: Language, asked: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ function counts({ results, total_count: total, withheld }) {
   return t("codes_known", { count: total, parts: rest.join(", ") });
 }
 
-const isElsewhere = ({ countries }, country) =>
+export const isElsewhere = ({ countries }, country) =>
   Boolean(country && countries?.length) && !countries.includes("WORLDWIDE") && !countries.includes(country);
 
 function discount(given) {

@@ -1,21 +1,24 @@
 // The shops that match a query or belong to a category, in pages, with filters.
 
 import { hrefOf, shopRoute } from "./address.js";
-import { call, suggest } from "./api.js";
+import { call, hasPlenty, suggest } from "./api.js";
 import { categoryIcon, categoryName, loadNames } from "./categories.js";
 import { readable } from "./domains.js";
 import { bdi, make } from "./elements.js";
 import { filters } from "./filters.js";
 import { marked } from "./letters.js";
+import { factNodes, rowFacts } from "./rows.js";
+import { SOON } from "./sections.js";
 import { badge, countryName, joined, missing, named } from "./format.js";
 import { numeral, phrase, t } from "./texts.js";
 
-const PAGE = 25;
+// As many as one call tells the codes and the policies of.
+const PAGE = 20;
 const NAMED = 3;
 const OR = ` ${t("or")} `;
 
-export async function listing(route, signal, announce, go) {
-  const { query, offset, categories, countries, shipsTo, unsettled, hasCode } = route;
+export async function listing(route, signal, announce, go, live) {
+  const { query, offset, categories, country, countries, shipsTo, unsettled, hasCode } = route;
   const any = (values) => (values.length ? values : null);
   const [found] = await Promise.all([
     call("find_shop", {
@@ -29,10 +32,23 @@ export async function listing(route, signal, announce, go) {
   const heading = title(route, found, near);
   const implied = meaning(shops, route);
   const results = shops.length
-    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow(shop, route, implied)))
+    ? make("ul", { class: "shops" }, shops.map((shop) => shopRow({ ...shop, ...found.rows?.[shop.id] }, route, implied)))
     : nothing(route, found, near);
   const list = make("div", { class: "found" }, results, paging(route, found.total_count));
+  // What is known besides fills the rows, once; while typing, it is not asked for.
+  let filled = found.rows || !shops.length;
+  async function complete(asking) {
+    if (filled || !hasPlenty()) return;
+    filled = true;
+    const home = shipsTo || country;
+    const facts = await rowFacts(shops, home, asking);
+    shops.forEach((shop, at) => results.children[at].querySelector(".known")
+      .replaceChildren(...factNodes({ ...shop, ...facts[shop.id] }, home)));
+  }
+  // Quick answers are shown together.
+  if (!live) await Promise.race([complete(signal), new Promise((resolve) => { setTimeout(resolve, SOON); })]);
   return {
+    complete,
     kind: route.view,
     title: heading.text,
     asOf: found.asOf,
@@ -131,8 +147,9 @@ function shopRow(shop, { query, country, shipsTo }, implied = new Map()) {
       make("span", {}, joined(shop.categories.map(category))),
       make("span", {}, sells(shop.countries) ?? missing(t("markets_not_stated"))),
       shop.offers_total ? make("span", {}, t("offers_counted", { count: shop.offers_total })) : null,
-      shop.ships_to ? make("span", {}, shop.ships_to === "yes" ? t("ships_to_country", { country: countryName(shipsTo) })
-        : missing(t("shipping_not_stated", { country: countryName(shipsTo) }))) : null) : null);
+      shipsTo && shop.ships_to === "unknown"
+        ? make("span", {}, missing(t("shipping_not_stated", { country: countryName(shipsTo) }))) : null) : null,
+    shop.categories ? make("p", { class: "known" }, factNodes(shop, shipsTo || country)) : null);
 }
 
 // Where a shop states that it sells: some of its markets, and how many more there are.

@@ -71,7 +71,7 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
   // The frame with the suggestions comes before the results.
   const frame = live && new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
   try {
-    made ??= await (followed && !hasPlenty() ? onEnter(to) : VIEWS[to.view](to, own.signal, announce, go));
+    made ??= await (followed && !hasPlenty() ? onEnter(to) : VIEWS[to.view](to, own.signal, announce, go, live));
   } catch (failure) {
     made = failed(failure, to, { live });
   }
@@ -84,6 +84,7 @@ async function show(to, { scroll = 0, still = false, live = false } = {}) {
   made.asking = own;
   made.typed = followed;
   paint(made, scroll, still, live);
+  if (!live) made.complete?.(own.signal);
   if (known !== tokens) made.tokenChanged?.();
   // The focus does not move if the visitor has typed meanwhile.
   if (!still && !live && field.value === typed) view.querySelector("h1").focus({ preventScroll: true });
@@ -253,7 +254,7 @@ if (route.country !== routeOf().country) {
   forget("find_shop", "get_shop_policies");
 }
 field.value ||= route.query ?? "";
-if (route.view === "start") view.prepend(...intro());
+if (route.view === "start" && !view.querySelector("h1")) view.prepend(...intro());
 // Whoever reads what the server made stays where they are in it.
 show(route, { scroll: scrollY, still: true });
 if (route.view === "start") {

@@ -18,7 +18,7 @@ AXE: Final = files("axe_playwright_python") / "axe.min.js"
 # Finds a view by its address; the suggestions and the trust section come apart, as a user has to type for them.
 VIEWS: Final = (
     ("/", "start"),
-    ("/?q=mill&offset=25", "results"),
+    ("/?q=mill&offset=20", "results"),
     ("/?q=harbour zzqq", "results"),
     ("/?q=hrabour", "results"),
     ("/?q=&country=DE&country=FR&ships_to=FR&include_unsettled=true", "results"),

@@ -13,8 +13,8 @@ from service.rest.openapi.document import openapi_document
 from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.web import site as web_site
-from service.web.languages import Language
-from service.web.pages import page_files, page_script, site_files, start_page
+from service.web.languages import LANGUAGES, Language
+from service.web.pages import page_files, page_script, site_files
 from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.picture import PICTURES, take
@@ -24,7 +24,7 @@ from tests.support.sample import SampleService
 from tests.support.served import ask, get
 
 SITE: Final = web_site.Site(Settings(), Language("en"))
-PAGE: Final = (start_page(SITE), page_script(SITE.language), *page_files(SITE))
+PAGE: Final = (page_script(SITE.language), *page_files(SITE))
 FILES: Final = {file.path: file.body for file in PAGE}
 SCRIPTS: Final = tuple(path for path in FILES if path.endswith(".js"))
 POLICY: Final = (
@@ -32,7 +32,7 @@ POLICY: Final = (
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 MOST_BYTES_OF_THE_WIDGET: Final = 8_000
-KINDS: Final = {"/": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+KINDS: Final = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 # What belongs to the one connection or to the form of the file.
 _PASSING: Final = frozenset({"date", "x-request-id", "content-length", "etag", "connection", "vary"})
 # Whatever makes markup or code of a text.
@@ -54,10 +54,15 @@ def test_each_file_of_the_page_is_served_as_what_it_is_under_a_strict_policy(sit
         # MCP hosts show the icon on pages of their own.
         "cross-origin-resource-policy": "cross-origin" if path == ICON_PATH else "same-origin",
         "content-type": kind if path == ICON_PATH else f"{kind}; charset=utf-8",
-        "content-security-policy": POLICY if path == "/" else "default-src 'none'; frame-ancestors 'none'",
+        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
         "cache-control": "no-cache",
-        **({"content-language": "en"} if path == "/" else {}),
     }
+
+
+def test_the_start_page_is_served_under_a_strict_policy_and_never_kept(site: Site) -> None:
+    reply = get(site.base, "/")
+    assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert (reply.headers["content-security-policy"], reply.headers["cache-control"]) == (POLICY, "no-store")
 
 
 @pytest.mark.rule("E1")
@@ -94,7 +99,7 @@ def test_no_script_makes_markup_or_code_of_a_text(path: str) -> None:
 
 
 def test_the_log_and_the_metrics_know_each_file_by_one_of_a_few_words() -> None:
-    assert {file.path: file.label for file in PAGE} == dict.fromkeys(FILES, "page_asset") | {"/": "page"}
+    assert {file.path: file.label for file in PAGE} == dict.fromkeys(FILES, "page_asset")
     assert {file.path: file.label for file in site_files(SITE)} == {
         "/widget.js": "widget",
         "/widget.d.ts": "widget",
@@ -194,6 +199,15 @@ async def test_all_files_of_the_page_are_small_together(site: Site, visitor: Vis
     assert sum(sizes.values()) < MOST_BYTES
     encoded = {path for path, answer in files.items() if answer.headers.get("content-encoding") == "gzip"}
     assert encoded == set(files) - {"/assets/icon.svg"}  # which is shorter than a kilobyte
+
+
+@pytest.mark.parametrize("tag", LANGUAGES)
+def test_the_first_load_is_small_in_each_language(site: Site, tag: str) -> None:
+    start = get(site.base, f"/?lang={tag}").body.decode()
+    assert f'<html lang="{tag}">' in start
+    files = {"", *re.findall(r'(?:href|src)="(assets/[^"]+)"', start)}
+    sent = [get(site.base, f"/{path or f'?lang={tag}'}", accept_encoding="gzip").body for path in files]
+    assert sum(map(len, sent)) < MOST_BYTES
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -224,7 +224,7 @@ async def test_the_results_follow_what_is_typed_and_enter_gives_them_an_address(
 
     await shown(page, "results")
     await expect(page.locator("#view h1")).to_have_text("Shops for “mill”")
-    await expect(page.locator("#view")).to_contain_text("1 to 25 of 120 shops")
+    await expect(page.locator("#view")).to_contain_text("1 to 20 of 120 shops")
     await suggested(page, *["Paper Mill"] * 6)
     assert (page.url, await page.title(), await page.evaluate(FOCUSED)) == (f"{site.base}/", title, "search")
     found = len(watch.asked_for("/tool/find_shop"))
@@ -329,7 +329,7 @@ async def test_whoever_reads_before_the_script_comes_stays_where_they_are(site: 
 
     await page.route("**/assets/main.js", keep)
     await page.goto(f"{site.base}/?q=mill", wait_until="commit")
-    await expect(page.locator("[data-shop]")).to_have_count(25)
+    await expect(page.locator("[data-shop]")).to_have_count(20)
     await page.evaluate("scrollTo(0, 600)")
     come.set()
 

@@ -1,6 +1,6 @@
 """The languages of the page: whole, of one form, and all that the page says; and which one a visitor gets."""
 
-import gzip
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +13,8 @@ from markupsafe import Markup
 
 import service.web
 from index_mappings.countries import GROUP_NAMES
-from service.settings.service import Settings
 from service.web.languages import LANGUAGES, Language, language_of, languages, negotiated
-from service.web.pages import page_files, page_script, start_page
-from service.web.site import Site
+from service.web.pages import page_script
 
 PAGE: Final = Path(service.web.__file__).parent
 SCRIPTS: Final = {path.name: path.read_text(encoding="utf-8") for path in sorted((PAGE / "page").glob("*.js"))}
@@ -25,7 +23,6 @@ MODULES: Final = [path.read_text(encoding="utf-8") for path in sorted(PAGE.glob(
 ENGLISH: Final = Language("en")
 OTHERS: Final = [language for tag, language in languages().items() if tag != "en"]
 # As `tests/people/web/test_serving.py` has it of what a browser loads.
-MOST_BYTES: Final = 32_000
 # Numbers of every plural category that whole numbers have in these languages.
 NUMBERS: Final = (*range(200), 1_000_000)
 # Keys whose text may be the same in English: words that another language has taken over, and names.
@@ -147,11 +144,14 @@ def test_a_text_of_a_file_would_be_missed_in_a_script() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("language", languages().values(), ids=lambda language: language.tag)
-def test_the_first_load_is_small_in_each_language(language: Language) -> None:
-    site = Site(Settings(), language)
-    sent = [gzip.compress(file.body, mtime=0) for file in (start_page(site), page_script(language), *page_files(site))]
-    assert sum(map(len, sent)) <= MOST_BYTES
+def test_a_key_that_is_only_an_argument_is_a_number_in_the_script() -> None:
+    scripts = {"a.js": 't("copy"); phrase("try", {}); t(is ? "yes" : "no"); make("details", t("details"));'}
+    made = ENGLISH.modules(scripts)
+    assert made["a.js"] == 't(0); phrase(3, {}); t(is ? "yes" : "no"); make("details", t("details"));'
+    texts = json.loads(re.search("TEXTS = (.*);", made["language.js"])[1])  # type: ignore[index]
+    assert texts == {
+        "0": "Copy", "3": "Try {examples}", "yes": "Yes", "no": "No", "details": "Details",
+    }  # fmt: skip
 
 
 def test_a_script_has_the_texts_of_one_language() -> None:
