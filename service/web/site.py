@@ -100,7 +100,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        defaults = {"query": "", "as_of": "", "answers": {}, "here": "", "country": None, "problem": ""}
+        defaults: dict[str, Any] = {"query": "", "as_of": "", "answers": {}, "here": "", "country": None, "problem": ""}
         self._templates.globals |= {
             "site": self,
             "t": language.text,

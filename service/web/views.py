@@ -8,7 +8,7 @@ unknown shop and one under review are one view (V2).
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
@@ -252,7 +252,7 @@ def _further_calls(asked: Mapping[str, Any], first: Mapping[str, Any]) -> dict[s
 def _home_of_list(asked: Mapping[str, Any]) -> str | None:
     """The country to which the shops of a list shall ship."""
     # If there are several countries, none is that of the visitor.
-    countries = asked["countries"] or ()
+    countries: Sequence[str] = asked["countries"] or ()
     home: str | None = asked["ships_to"] or (countries[0] if len(countries) == 1 else None)
     return home
 
