@@ -101,7 +101,10 @@ def test_each_form_of_a_file_has_a_strong_tag_of_its_own(sample: SampleService) 
 )
 def test_head_is_answered_as_get(sample: SampleService, path: str, accepted: str) -> None:
     whole, head = (ask(sample.base, method, path, headers={"accept-encoding": accepted}) for method in ("GET", "HEAD"))
-    assert (head.status, head.body, _own(head)) == (200, b"", _own(whole))
+    expected = _own(whole)
+    if path == "/" and accepted == "gzip":
+        del expected["content-length"]  # the page is made for each request, and compressed only where it is sent
+    assert (head.status, head.body, _own(head)) == (200, b"", expected)
 
 
 async def _sent(parts: list[bytes], kind: bytes) -> list[Message]:
