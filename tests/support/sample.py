@@ -33,10 +33,10 @@ class SampleService:
 
 
 @contextmanager
-def sample_service(folder: Path, **given: Any) -> Iterator[SampleService]:  # noqa: ANN401 - any setting
-    """Build and serve it in a folder; `given` are more of its settings."""
+def sample_service(folder: Path, source: Path = SAMPLE, **given: Any) -> Iterator[SampleService]:  # noqa: ANN401 - any setting
+    """Build and serve it, or another catalogue, in a folder; `given` are more of its settings."""
     catalogue = folder / "catalogue"
-    for path in SAMPLE.glob("*.ndjson"):
+    for path in source.glob("*.ndjson"):
         write_catalogue(catalogue / path.name, (_without_channels(line) for line in records(path)))
     build_into(EmbeddedSink(folder / "sample"), catalogue)
     tokens, reports = folder / "tokens.sqlite", folder / "reports.sqlite"

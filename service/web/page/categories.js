@@ -30,7 +30,7 @@ const ICONS = [
   ["electr", "M9 3v5m6-5v5M6 8h12v3a6 6 0 0 1-12 0zm6 9v4"],
   ["kid|bab|child", "M12 21a6 6 0 1 0 0-12 6 6 0 0 0 0 12zm0-12V6m0 0a2 2 0 1 0-2-2M10 14h.1m3.9 0h.1m-4 3c1 1 3 1 4 0"],
   ["beaut|cosmet|perfum", "M9 10h6v11H9zm1 0V6l4-3v7"],
-  ["cars|auto|vehic|tyre", "M4 16v-4l2-5h12l2 5v4zm3 0v3m10-3v3M4 12h16"],
+  ["cars?$|cars?-|auto|vehic|tyre", "M4 16v-4l2-5h12l2 5v4zm3 0v3m10-3v3M4 12h16"],
   ["office|print", "M6 9V3h12v6M4 9h16v8h-3v4H7v-4H4zm3 8v-3h10v3"],
   ["market", "M4 10V8l2-4h12l2 4v2M4 10a4 4 0 0 0 8 0 4 4 0 0 0 8 0m-15 4v7h14v-7"],
   ["craft|sewing", "M6 9a3 3 0 1 0 0-6 3 3 0 0 0 0 6zm0 12a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 8l12 11M8 16 20 5"],

@@ -371,9 +371,11 @@ async def test_everybody_sees_where_a_problem_is_reported_and_that_a_token_does_
 async def test_it_is_said_how_this_operator_gives_a_token(
     serve: Serve, visitor: Visitor, stated: str, link: str | None
 ) -> None:
-    page, _ = await visitor.visit(serve([shop("Moss")], site_token_help=stated))
-    main = await shown(page, "start")
-    hint = main.locator(".locked")
+    base = serve([shop("Moss", "moss.example")], site_token_help=stated)
+    page, _ = await visitor.visit(base)
+    await page.goto(f"{base}/?shop=moss.example")
+    main = await shown(page, "shop")
+    hint = main.locator(".locked").first
     await expect(hint).to_contain_text("Get a token" if link else stated)
     assert await hint.locator("a").evaluate_all("all => all.map(one => one.href)") == ([link] if link else [])
 
