@@ -227,7 +227,7 @@ def test_a_damaged_segment_is_refused(tmp_path: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize("shops", [1, 5])
-def test_a_segment_weighs_its_texts_or_its_shops_or_its_longest_list(shops: int) -> None:
+def test_the_weight_of_a_segment_is_that_of_its_texts_shops_or_longest_list(shops: int) -> None:
     run = ShopRun()
     for shop in _BIRDS[:shops]:
         run.add(segment_shop(shop))

@@ -18,13 +18,13 @@ from detect_secrets.settings import default_settings, transient_settings
 
 from service.auth.secrets import is_token_text
 
-# Made-up passwords and long numbers are what many tests are about, hashes all that locks are, and a report names the
-# commit that it is of: there, only what has the form of a real secret counts.
+# Made-up passwords and long numbers are what many tests are about, hashes all that locks are, a report names the commit
+# that it is of, and the page's texts speak of tokens: there, only what has the form of a real secret counts.
 _GUESSES: Final = frozenset(
     {"Secret Keyword", "Basic Auth Credentials", "Base64 High Entropy String", "Hex High Entropy String"}
 )
 _NO_GUESSES_IN: Final = re.compile(
-    r"tests/|bench/|docs/performance(-second)?\.json$|requirements(-dev)?\.lock$|(.*/)?package-lock\.json$"
+    r"tests/|bench/|service/web/texts/|docs/performance(-second)?\.json$|requirements(-dev)?\.lock$|(.*/)?package-lock\.json$"
 )
 NOT_SECRET: Final = {
     ("indexer/sample/offers.ndjson", "basket"): "of a sample offer whose URL must be refused for its password",
