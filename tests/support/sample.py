@@ -33,7 +33,7 @@ class SampleService:
 
 
 @contextmanager
-def sample_service(folder: Path, source: Path = SAMPLE, **given: Any) -> Iterator[SampleService]:  # noqa: ANN401 - any setting
+def sample_service(folder: Path, source: Path = SAMPLE, /, **given: Any) -> Iterator[SampleService]:  # noqa: ANN401 - any setting
     """Build and serve it, or another catalogue, in a folder; `given` are more of its settings."""
     catalogue = folder / "catalogue"
     for path in source.glob("*.ndjson"):
