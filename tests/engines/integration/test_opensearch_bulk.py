@@ -192,13 +192,13 @@ def _through(sent: list[Sent]) -> list[str]:
 
 
 def test_requests_are_bounded_by_documents_and_by_bytes(target: CategoryIndex) -> None:
-    by_bytes = Pace(chunk_documents=1_000, chunk_bytes=1_000, requests=1)
+    by_bytes = Pace(chunk_documents=1_000, chunk_bytes=1_180, requests=1)
     with relay_to(target.url) as relay:
         assert target.load(relay.url, _categories(50)) == Loaded(50, 0)
         assert sorted(len(one.ids) for one in relay.sent) == [10, _CHUNK, _CHUNK]
         relay.sent.clear()
         assert target.load(relay.url, _categories(50), by_bytes) == Loaded(50, 0)
-        assert {len(one.ids) for one in relay.sent[:-1]} == {9}  # of 101 to 110 bytes
+        assert {len(one.ids) for one in relay.sent[:-1]} == {9}  # of 119 to 128 bytes
     assert target.versions() == dict.fromkeys(_once(50), 2)
 
 
@@ -218,7 +218,15 @@ def test_what_the_engine_refuses_is_a_dead_letter_and_the_rest_is_written(target
         "id": "c7",
         "status": 400,
         "reason": "illegal_argument_exception",
-        "document": {"id": "c7", "rank": _TOO_LONG, "name": "Seven", "count": 7, "words": [], "names": []},
+        "document": {
+            "id": "c7",
+            "rank": _TOO_LONG,
+            "name": "Seven",
+            "count": 7,
+            "words": [],
+            "names": [],
+            "translations": {},
+        },
     }
 
 

@@ -84,6 +84,7 @@ def test_each_tool_is_a_file_of_its_name_and_no_file_of_a_tool_is_left_out() -> 
 def test_every_index_is_projected_and_nothing_else(tmp_path: Path) -> None:
     state = States(tmp_path / "state", "a test").create("whole")
     try:
+        state.index()
         projector = Projector(state)
         assert {projected.kind for projected in projector.all()} == set(DOCUMENTS)
         assert {kind: projector.document(kind, "none") for kind in DOCUMENTS} == dict.fromkeys(DOCUMENTS)

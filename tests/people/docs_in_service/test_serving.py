@@ -74,10 +74,12 @@ def test_a_file_has_its_type_and_only_the_page_may_run_anything_and_only_what_is
 def test_the_page_loads_nothing_but_files_of_the_service_that_there_are(base: str) -> None:
     page = get(base, "/docs").body.decode()
     loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
-    assert {f"/{path.removeprefix('./')}" for path in loaded} == {
+    paths = {f"/{path.removeprefix('./')}" for path in loaded}
+    assert paths == {
         *(path for path in MEDIA_TYPES if path != "/docs"), "/", "/assets/icon.svg", "/openapi.json",
     }  # fmt: skip
-    assert [path for path in loaded if get(base, f"/{path.removeprefix('./')}").status != 200] == []
+    # The start page is made of calls, which count for the quota.
+    assert [path for path in paths - {"/"} if get(base, path).status != 200] == []
 
 
 @pytest.mark.rule("Q2")
