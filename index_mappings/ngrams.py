@@ -283,7 +283,7 @@ def repetitive_run_row(texts: tuple[str, ...]) -> list[str]:
 @lru_cache(maxsize=1)
 def _is_repetitive(texts: tuple[str, ...]) -> bool:
     runs = [text[start : start + INFIX_MIN] for text in texts for start in range(len(text) - INFIX_MIN + 1)]
-    # The most frequent run is repeated at most as often as all together, and few shops have so many repetitions.
+    # All runs together repeat at least as often as the most frequent one: nearly all shops are decided by that.
     return len(runs) - len(set(runs)) >= _REPEATED and max(Counter(runs).values()) > _REPEATED
 
 

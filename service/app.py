@@ -75,11 +75,7 @@ def create_app(
     resource = None if issuer is None else ProtectedResource(settings.oauth_url, issuer)
     mcp = DeferredMcp(partial(_load_mcp, parts, traces, resource))
     gated = partial(BoundedEndpoint, gate=gate, timeout=settings.request_timeout)
-    calls = {
-        **_mcp_endpoints(mcp, resource, gated),
-        **_calls(parts, gated),
-        **_pages(sites, parts, gated),
-    }
+    calls = {**_mcp_endpoints(mcp, resource, gated), **_calls(parts, gated), **_pages(sites, parts, gated)}
 
     app = _empty_app(mcp, parts, traces)
     app.openapi_schema = openapi_document(REGISTRY, needs_ops_key=settings.ops_key is not None)

@@ -67,9 +67,8 @@ def _known_type(kind: str) -> str:
     return kind
 
 
-# Whether the fields fit together is validated later.
 class StatedChange(StrictModel):
-    """A line of `changes.ndjson`: one record that was created, replaced or deleted."""
+    """A line of `changes.ndjson`: a record that was created, replaced or deleted, before its fields are compared."""
 
     op: Literal["upsert", "delete"]
     type: Annotated[str, AfterValidator(_known_type)]

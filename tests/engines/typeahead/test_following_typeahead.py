@@ -210,7 +210,7 @@ def test_neighbours_are_merged_and_the_base_with_them_when_a_quarter_of_it_is_el
         ([(100, 25), (90, 23), (60, 0), (5, 0)], (1, 2)),
         ([(30, 0), (70, 0), (60, 0), (5, 0)], (0, 2)),  # these have become smaller before
         ([(30, 0), (71, 0), (60, 0), (5, 0)], (0, 0)),
-        ([(300, 0), (60, 0), (5, 0)], (0, 0)),  # of a build with a larger maximum
+        ([(300, 0), (60, 0), (5, 0)], (0, 0)),  # a build with a larger maximum made these
         ([(300, 0)], (0, 0)),
         ([(300, 76)], (0, 1)),
         # Those that can't be merged leave as much room as there would be without them.
