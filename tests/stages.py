@@ -27,6 +27,8 @@ import pytest
 _TESTS: Final = Path(__file__).parent
 # What these assert depends on how busy the machine is, or they make it busy.
 _ALONE: Final = tuple(_TESTS / name for name in ("processes/load", "rules/indistinguishable/test_timing.py"))
+# Only this file there waits, and asserts nothing about time.
+_SHARING: Final = (_TESTS / "processes" / "load" / "test_workers.py",)
 _SERIAL: Final = (_TESTS / "processes", *_ALONE)
 _FAST: Final = tuple(_TESTS / name for name in ("golden", "rules", "unit"))
 # Judges from outside, which take long; what is generated is asked in other tests as well.
@@ -85,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _stages_of(item: pytest.Item) -> tuple[str, ...]:
     if _is_in(item.path, _SERIAL):
-        return ("serial", "alone" if _is_in(item.path, _ALONE) else "rest")
+        return ("serial", "alone" if _is_in(item.path, _ALONE) and not _is_in(item.path, _SHARING) else "rest")
     marks = {mark.name for mark in item.iter_markers()}
     return ("parallel", "fast" if is_fast(item.path, marks) else "rest")
 

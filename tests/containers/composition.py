@@ -22,15 +22,19 @@ from tests.support.served import Reply, ask, get, until
 BASE: Final = "http://127.0.0.1:8080"
 BOUND_S: Final = 180.0
 _PLENTY: Final = {"reads": 1_000_000, "suggest": 1_000_000, "reports": 1_000_000}
-# All callers have one address here, so their quota is for all of them.
+_OFTEN: Final = {"healthcheck": {"interval": "1s"}}
+# All callers have one address here, so their quota is for all of them. Nobody waits for the next look at a container.
 _OVERRIDE: Final = {
     "services": {
+        "opensearch": _OFTEN,
+        "redis": _OFTEN,
         "service": {
+            **_OFTEN,
             "environment": {
                 "SHOP_DIRECTORY_QUOTA_ANONYMOUS": json.dumps(_PLENTY),
                 "SHOP_DIRECTORY_QUOTA_CLASSES": json.dumps({"default": _PLENTY}),
-            }
-        }
+            },
+        },
     }
 }
 _SITE: Final = "shops.example {"

@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from service.reports.opening import QueueSettings
 from tests.processes.endurance.worlds import Location
 from tests.processes.load.plan import Plan, load
 from tests.processes.load.questions import http, report_code, usual
+from tests.processes.load.test_workers import lines_of, started
 from tests.support.callers import in_redis, issue, issue_in_redis, stored_in
 from tests.support.service_process import Service, serving
 
@@ -31,6 +34,7 @@ DRAIN_S: Final = 1.0
 # Draining, and then as long as the server waits at most for running requests.
 END_S: Final = DRAIN_S + 10.0
 _SETTLED_S: Final = 0.7
+_HOG: Final = "while True: pass"
 
 
 def stored_codes(settings: QueueSettings) -> Counter[str]:
@@ -159,3 +163,24 @@ def answered_until_refused(port: int) -> int:
             caller.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
             assert caller.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
         answered += 1
+
+
+@pytest.mark.slow
+@pytest.mark.redis
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system can't pin processes")
+def test_workers_start_on_one_processor_under_full_load(embedded: Location, tmp_path: Path, redis_url: str) -> None:
+    """Takes a quarter of a minute: four programs that never rest have the same processor."""
+    settings = {**embedded.settings(), **in_redis(redis_url, "one-processor")}
+    processors = os.sched_getaffinity(0)
+    hogs = []
+    try:
+        os.sched_setaffinity(0, {min(processors)})
+        hogs = [subprocess.Popen([sys.executable, "-c", _HOG]) for _ in range(4)]
+        with serving(tmp_path / "service", settings, options=("--workers", "2")) as service:
+            started(service, 2)
+            assert lines_of(service, "ended") + lines_of(service, "hangs") == []
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+        os.sched_setaffinity(0, processors)
