@@ -55,8 +55,6 @@ CREATE TABLE pending (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
 # Created after a whole catalogue was stored: filling a table is faster without them.
 INDEXES: Final = (
     "CREATE INDEX claims ON shops (domain, rank) WHERE shown",
-    "CREATE UNIQUE INDEX winning_rank ON winners (rank)",
-    "CREATE UNIQUE INDEX winning_domain ON winners (domain)",
     "CREATE INDEX owned ON belongings (owner, type, rank)",
     "CREATE INDEX redirected ON belongings (other) WHERE other IS NOT NULL",
 )
