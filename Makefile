@@ -55,16 +55,16 @@ up:  ## OpenSearch, Redis, indexer and service in containers, until they serve t
 	@COMMIT="$(COMMIT)" BUILT_AT="$(BUILT_AT)" $(if $(CATALOGUE),CATALOGUE="$(abspath $(CATALOGUE))") \
 	  docker compose up --build --detach --wait
 
-test: $(VENV)/.dev  ## every rule, in five minutes; starts a real OpenSearch, Redis, PostgreSQL and Chromium where it can
+test: $(VENV)/.dev $(VENV)/.compiled  ## every rule, in five minutes; starts a real OpenSearch, Redis, PostgreSQL and Chromium where it can
 	@$(BIN)/python -m tests.stages fast $(PYTEST_ARGS)
 
-test-all: $(VENV)/.dev  ## all tests but those of test-long, in a quarter of an hour
+test-all: $(VENV)/.dev $(VENV)/.compiled  ## all tests but those of test-long, in a quarter of an hour
 	@$(BIN)/python -m tests.stages parallel $(PYTEST_ARGS)
 
-test-long: $(VENV)/.dev  ## the tests that kill, load and restart servers and clusters, or measure time
+test-long: $(VENV)/.dev $(VENV)/.compiled  ## the tests that kill, load and restart servers and clusters, or measure time
 	@$(BIN)/python -m tests.stages serial $(PYTEST_ARGS)
 
-test-containers: $(VENV)/.dev  ## image and composition in a real Docker engine, which this installs (root, Debian; minutes)
+test-containers: $(VENV)/.dev $(VENV)/.compiled  ## image and composition in a real Docker engine, which this installs (root, Debian; minutes)
 	@$(BIN)/python -m tests.containers $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
@@ -82,22 +82,22 @@ format: $(VENV)/.dev  ## write the code as `make check` wants it
 	@$(BIN)/ruff format --quiet
 	@$(BIN)/ruff check --fix --quiet
 
-relevance: $(VENV)/.dev  ## the development queries through both engines: success, MRR, keystrokes
+relevance: $(VENV)/.dev $(VENV)/.compiled  ## the development queries through both engines: success, MRR, keystrokes
 	@$(BIN)/python -m tests.engines.relevance
 
-bench: $(VENV)/.dev  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
+bench: $(VENV)/.dev $(VENV)/.compiled  ## the typeahead beside what else one could take (SHOPS="10000 100000 1000000", BENCH_ARGS=...)
 	@$(BIN)/python -m bench.typeahead --shops $(or $(SHOPS),100000) --json var/performance.json $(BENCH_ARGS)
 
-soak: $(VENV)/.dev  ## what is too long for CI; an hour and a half. SOAK=(a file or folder of tests) does a part
+soak: $(VENV)/.dev $(VENV)/.compiled  ## what is too long for CI; an hour and a half. SOAK=(a file or folder of tests) does a part
 	@$(BIN)/python -m tests.soak $(SOAK)
 
-golden: $(VENV)/.dev  ## the golden files anew, from the code: look at what changed
+golden: $(VENV)/.dev $(VENV)/.compiled  ## the golden files anew, from the code: look at what changed
 	@SHOP_DIRECTORY_RENEW_GOLDEN=1 $(BIN)/python -m pytest --quiet tests/golden
 
-examples: $(VENV)/.dev  ## the examples of the OpenAPI document anew, by calling the service
+examples: $(VENV)/.dev $(VENV)/.compiled  ## the examples of the OpenAPI document anew, by calling the service
 	@$(BIN)/python -m tests.people.docs_in_service
 
-picture: $(VENV)/.dev  ## docs/pictures anew: the page on the sample catalogue
+picture: $(VENV)/.dev $(VENV)/.compiled  ## docs/pictures anew: the page on the sample catalogue
 	@$(BIN)/python -m tests.people.web.picture
 
 settings: $(VENV)/.dev  ## docs/settings.md anew, from the code
@@ -139,9 +139,7 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@$(PIP_INSTALL) $(LOCKED) -r requirements-dev.lock
 	@echo "Installing this program ..."
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
-	@touch $(VENV)/.run
-	@$(MAKE) --no-print-directory $(VENV)/.compiled
-	@touch $@
+	@touch $(VENV)/.run $@
 
 # Node and npm as a wheel: the one package of requirements-dev.lock that `make open-catalogue` needs.
 $(VENV)/.node: requirements-dev.lock | $(VENV)/.run
