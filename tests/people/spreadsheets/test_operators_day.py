@@ -1,4 +1,4 @@
-"""An operator's day with a messy workbook of 3,000 real shops: nothing that is hidden is public at any step."""
+"""An operator's day with a messy workbook of 1,500 real shops: nothing that is hidden is public at any step."""
 
 import json
 from collections.abc import Iterable

@@ -9,7 +9,7 @@ from typing import Any, Final
 import xlsxwriter
 from babel import Locale
 
-SHOPS: Final = 3_000
+SHOPS: Final = 1_500
 _NAMES: Final = Locale("de").territories
 _JOINS: Final = ("\n", " + ", " / ", ", ")
 _CODES: Final = 7
