@@ -1,12 +1,13 @@
 """Opens the ZIP archive of a workbook, and reads its members of XML as streams.
 
-Nothing is held that a small file could make large: sizes are compared before anything is unpacked, documents that
-declare a type (entities) are refused, and so is a text of more characters than a cell may have.
+Nothing is held that a small file could make large: sizes are compared before anything is unpacked, and documents that
+declare a type (entities) are refused.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
@@ -20,8 +21,6 @@ _MAX_RATIO: Final = 250
 _FREE_BYTES: Final = 16 << 20
 # A tag is searched for its end again with every block.
 _MAX_TOKEN: Final = 1 << 20
-# As in a CSV: `csv.field_size_limit`. Spreadsheets allow a quarter of it.
-MAX_CELL: Final = 131_072
 
 
 def unreadable_workbook(path: Path, reason: object) -> CatalogueError:
@@ -31,17 +30,11 @@ def unreadable_workbook(path: Path, reason: object) -> CatalogueError:
     )
 
 
-class Handler(Protocol):
-    """Takes the parts of a document, by their names without namespaces."""
+class _LocalNames(dict[str, str]):
+    """Names without their prefixes."""
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take the beginning of an element."""
-
-    def end(self, name: str) -> None:
-        """Take the end of an element."""
-
-    def text(self, text: str) -> None:
-        """Take text, which may be a part of it."""
+    def __missing__(self, name: str) -> str:
+        return self.setdefault(name, name.rpartition(":")[2])
 
 
 class Archive:
@@ -67,21 +60,44 @@ class Archive:
         with self._zip.open(self._checked(name)) as member:
             return member.read(size)
 
-    def parse(self, name: str, handler: Handler) -> Iterator[None]:
-        """Give a member to a handler; yields after each block."""
+    def elements(self, name: str, *wanted: str) -> Iterator[tuple[tuple[Element, ...], Element]]:
+        """The elements of a member that have one of these names, each after those that it is in.
+
+        Names are without namespaces. An element comes with what is in it, those that it is in without.
+        """
         parser = expat.ParserCreate()
         parser.buffer_text = True
-        locals_ = dict[str, str]()
+        local_names = _LocalNames()
+        ready = list[tuple[tuple[Element, ...], Element]]()
+        outer = list[Element]()
+        builder, depth = TreeBuilder(), 0  # of the wanted element that is open
 
-        def start(name: str, attributes: Mapping[str, str]) -> None:
-            local = locals_.get(name) or locals_.setdefault(name, name.rpartition(":")[2])
-            handler.start(local, attributes)
+        def start(tag: str, stated: Mapping[str, str]) -> None:
+            nonlocal depth
+            local = local_names[tag]
+            attributes = {local_names[key]: value for key, value in stated.items()}
+            if depth or local in wanted:
+                depth += 1
+                builder.start(local, attributes)
+            else:
+                outer.append(Element(local, attributes))
 
-        def end(name: str) -> None:
-            handler.end(locals_[name])
+        def end(tag: str) -> None:
+            nonlocal builder, depth
+            if not depth:
+                outer.pop()
+                return
+            depth -= 1
+            element = builder.end(local_names[tag])
+            if not depth:
+                ready.append((tuple(outer), element))
+                builder = TreeBuilder()
 
-        parser.StartElementHandler, parser.EndElementHandler = start, end
-        parser.CharacterDataHandler = handler.text
+        def text(data: str) -> None:
+            if depth:
+                builder.data(data)
+
+        parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
         parser.StartDoctypeDeclHandler = self._refuse_type
         try:
             with self._zip.open(self._checked(name)) as member:
@@ -91,7 +107,8 @@ class Archive:
                     parser.Parse(block)
                     if read - parser.CurrentByteIndex > _MAX_TOKEN:
                         raise CatalogueError(f"{self.path} has a tag that never ends ({name}): save it again")
-                    yield
+                    yield from ready
+                    ready.clear()
                 parser.Parse(b"", True)
         except (expat.ExpatError, BadZipFile) as error:
             raise unreadable_workbook(self.path, f"{name}: {error}") from error

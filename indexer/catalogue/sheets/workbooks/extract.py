@@ -23,6 +23,8 @@ from indexer.records.problems import MAX_SHOWN, CatalogueError
 # Bytes for a reading; a workbook of a million cells takes a tenth.
 MEMORY: Final = 1 << 30
 _OUTPUT: Final = 2 << 30
+# As in a CSV: `csv.field_size_limit`. Spreadsheets allow a quarter of it.
+_MAX_CELL: Final = 131_072
 _LISTED: Final = 100
 _MEMBERS: Final = 3
 _ZIP: Final = b"PK\x03\x04"
@@ -73,6 +75,8 @@ def _extract(path: Path, wanted: str | None) -> Mapping[str, Any]:
     hidden = list[list[int]]()
     is_behind_hidden = False
     for row in book.rows(name):
+        if any(len(cell) > _MAX_CELL for cell in row.cells):
+            raise CatalogueError(f"a cell of the workbook has more than {_MAX_CELL:,} characters: shorten it")
         if row.is_hidden and is_behind_hidden:
             hidden[-1][1:] = [row.line, hidden[-1][2] + 1]
         elif row.is_hidden:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from indexer.catalogue.sheets.formats import RECORD_MARK
-from indexer.catalogue.sheets.workbooks.archive import MAX_CELL
 from indexer.catalogue.sheets.workbooks.numbers import number_text
-from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, Layout, Sheet, SheetRow, refuse_long_cell
+from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, Layout, Sheet, SheetRow
 from indexer.records.problems import MAX_SHOWN, CatalogueError
 
 # The column of a list of texts, and that of the names of the entries of an object.
@@ -39,8 +38,6 @@ class JsonList:
     def rows(self, sheet: str) -> Iterator[SheetRow]:
         del sheet
         for line, row in enumerate(self._rows, self._first):
-            if any(len(cell) > MAX_CELL for cell in row):
-                refuse_long_cell()
             if any(map(str.strip, row)):
                 yield SheetRow(line, row)
 

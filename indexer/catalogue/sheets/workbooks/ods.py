@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Final
+from xml.etree.ElementTree import Element
 
 from indexer.catalogue.sheets.workbooks.archive import Archive
 from indexer.catalogue.sheets.workbooks.numbers import NumberFormat, number_text
-from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, MAX_ROWS, CellTexts, Layout, Sheet, SheetRow, is_flat
+from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, MAX_ROWS, Layout, Sheet, SheetRow, is_flat
 from indexer.records.problems import CatalogueError
 
 _CONTENT: Final = "content.xml"
 _HIDDEN: Final = frozenset({"collapse", "filter"})
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
+# Comments, drawings, and tables in cells.
+_NO_TEXT: Final = frozenset({"annotation", "shape", "table"})
 _GROUPS: Final = frozenset({"table-row-group", "table-column-group"})
 _PERCENT: Final = NumberFormat(is_percent=True)
 _MIDNIGHT: Final = "T00:00:00"
@@ -21,132 +24,78 @@ class Ods:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        names = _Content(None, Layout())
-        for _ in archive.parse(_CONTENT, names):
-            pass
-        self.sheets = tuple(names.sheets)
+        self._flat_rows, self._hidden_tables = set[str](), set[str]()
         self.layout = Layout()
+        self.sheets = tuple(dict.fromkeys(sheet for sheet, *_ in self._parts()))
+
+    def _parts(self) -> Iterator[tuple[Sheet, bool, Element]]:
+        """The rows and columns of all sheets, each with its sheet, and whether that or a group hides it."""
+        for outer, element in self._archive.elements(_CONTENT, "style", "table-column", "table-row"):
+            tables = [one for one in outer if one.tag == "table"]
+            if element.tag == "style":
+                for form in element:
+                    if form.tag == "table-row-properties" and is_flat(form.get("row-height", "")):
+                        self._flat_rows.add(element.get("name", ""))
+                    elif form.tag == "table-properties" and form.get("display") == "false":
+                        self._hidden_tables.add(element.get("name", ""))
+            elif len(tables) == 1:  # a cell or a drawing may hold a table
+                sheet = Sheet(tables[0].get("name", ""), tables[0].get("style-name") in self._hidden_tables)
+                is_grouped = any(one.tag in _GROUPS and one.get("display") == "false" for one in outer)
+                yield sheet, is_grouped or element.get("visibility") in _HIDDEN, element
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
-        content = _Content(sheet, self.layout)
-        for _ in self._archive.parse(_CONTENT, content):
-            while content.rows:
-                row, times = content.rows.pop(0)
-                for line in range(row.line, row.line + times):
-                    yield row._replace(line=line)
-
-
-class _Content:
-    """The names of the sheets, and the rows of one that are whole, as far as the content was parsed.
-
-    Each row stands with the number of rows like it.
-    """
-
-    def __init__(self, sheet: str | None, layout: Layout) -> None:
-        self.sheets = list[Sheet]()
-        self.rows = list[tuple[SheetRow, int]]()
-        self._sheet, self._layout = sheet, layout
-        self._style = ""
-        self._flat_rows, self._hidden_tables = set[str](), set[str]()
-        self._depth = 0  # of tables, as a cell may hold one
-        self._is_read = False
-        self._line, self._columns, self._column = 1, 0, 0
-        self._row = list[str]()
-        self._times = self._cell_times = 1
-        self._is_hidden = False
-        self._groups = list[bool]()
-        self._cell: Mapping[str, str] = {}
-        self._texts = CellTexts()
-        self._paragraphs = self._skipped = 0
-        self._in_paragraph = False
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "table":
-            self._depth += 1
-            if self._depth == 1:
-                self._start_table(_local(attributes))
-        elif self._is_read and self._depth == 1:
-            self._start_in_sheet(name, attributes)
-        elif name == "style":
-            self._style = _local(attributes).get("name", "")
-        elif name == "table-row-properties" and is_flat(_local(attributes).get("row-height", "")):
-            self._flat_rows.add(self._style)
-        elif name == "table-properties" and _local(attributes).get("display") == "false":
-            self._hidden_tables.add(self._style)
-
-    def _start_table(self, attributes: Mapping[str, str]) -> None:
-        name = attributes.get("name", "")
-        self.sheets.append(Sheet(name, attributes.get("style-name") in self._hidden_tables))
-        self._is_read = name == self._sheet
-
-    def _start_in_sheet(self, name: str, found: Mapping[str, str]) -> None:
-        if name == "p" and not self._skipped:
-            if self._paragraphs:
-                self._texts.add("\n")
-            self._paragraphs += 1
-            self._in_paragraph = True
-        elif name in _CELLS:
-            self._cell = _local(found)
-            self._cell_times = _count(self._cell, "number-columns-repeated")
-            rows = _count(self._cell, "number-rows-spanned")
-            self._layout.merge(self._line, self._column, self._line + rows - 1)
-        elif name == "table-row":
-            attributes = _local(found)
-            self._row, self._column = [], 0
-            self._times = _count(attributes, "number-rows-repeated")
-            hidden = attributes.get("visibility") in _HIDDEN or attributes.get("style-name") in self._flat_rows
-            self._is_hidden = hidden or any(self._groups)
-        elif name == "table-column":
-            attributes = _local(found)
-            count = _count(attributes, "number-columns-repeated")
-            if attributes.get("visibility") in _HIDDEN or any(self._groups):
-                self._layout.hide_columns(self._columns, count)
-            self._columns += count
-        elif name in _GROUPS:
-            self._groups.append(_local(found).get("display") == "false")
-        elif name in {"annotation", "shape"}:  # comments and drawings
-            self._skipped += 1
-        elif self._in_paragraph and not self._skipped:
-            spaces = min(_count(_local(found), "c"), MAX_COLUMNS)
-            self._texts.add({"s": " " * spaces, "tab": "\t", "line-break": "\n"}.get(name, ""))
-
-    def end(self, name: str) -> None:
-        if name == "table":
-            self._depth -= 1
-            self._is_read = self._is_read and self._depth > 0
-        elif not self._is_read or self._depth > 1:
-            return
-        elif name == "p" and not self._skipped:
-            self._in_paragraph = False
-        elif name in _CELLS:
-            text = _value(self._cell, self._texts.taken())
-            self._paragraphs = 0
-            # Empty cells are repeated to the end of a row.
-            for at in range(self._cell_times) if text.strip() else ():
-                self._layout.place(self._row, self._line, self._column + at, text)
-            self._column += self._cell_times
-        elif name == "table-row":
-            if self._row:
-                self.rows.append((SheetRow(self._line, self._row, self._is_hidden), self._times))
-            self._line += self._times
-            if self._row and self._line > MAX_ROWS + 1:
+        line, columns = 1, 0
+        for found, is_hidden, element in self._parts():
+            if found.name != sheet:
+                continue
+            if element.tag == "table-column":
+                count = _count(element, "number-columns-repeated")
+                if is_hidden:
+                    self.layout.hide_columns(columns, count)
+                columns += count
+                continue
+            cells, times = self._cells(element, line), _count(element, "number-rows-repeated")
+            if cells and line + times > MAX_ROWS + 1:
                 raise CatalogueError(f"the sheet has more than {MAX_ROWS:,} rows: save it as CSV")
-        elif name in _GROUPS:
-            self._groups.pop()
-        elif name in {"annotation", "shape"}:
-            self._skipped -= 1
+            for at in range(line, line + times) if cells else ():
+                yield SheetRow(at, cells, is_hidden or element.get("style-name") in self._flat_rows)
+            line += times
 
-    def text(self, text: str) -> None:
-        if self._in_paragraph and not self._skipped:
-            self._texts.add(text)
+    def _cells(self, row: Element, line: int) -> list[str]:
+        cells, column = list[str](), 0
+        for cell in row:
+            if cell.tag in _CELLS:
+                self.layout.merge(line, column, line + _count(cell, "number-rows-spanned") - 1)
+                text, times = _value(cell.attrib, "\n".join(_paragraphs(cell))), _count(cell, "number-columns-repeated")
+                # Empty cells are repeated to the end of a row.
+                for at in range(column, column + times) if text.strip() else ():
+                    self.layout.place(cells, line, at, text)
+                column += times
+        return cells
 
 
-def _local(attributes: Mapping[str, str]) -> Mapping[str, str]:
-    return {name.rpartition(":")[2]: value for name, value in attributes.items()}
+def _paragraphs(element: Element) -> Iterator[str]:
+    for part in element:
+        if part.tag == "p":
+            yield _text(part)
+        elif part.tag not in _NO_TEXT:
+            yield from _paragraphs(part)
 
 
-def _count(attributes: Mapping[str, str], name: str) -> int:
-    return max(1, int(attributes.get(name, "1")))
+def _text(element: Element) -> str:
+    match element.tag:
+        case "s":
+            return " " * min(_count(element, "c"), MAX_COLUMNS)
+        case "tab":
+            return "\t"
+        case "line-break":
+            return "\n"
+    parts = (("" if part.tag in _NO_TEXT else _text(part)) + (part.tail or "") for part in element)
+    return "".join([element.text or "", *parts])
+
+
+def _count(element: Element, name: str) -> int:
+    return max(1, int(element.get(name, "1")))
 
 
 def _value(cell: Mapping[str, str], text: str) -> str:

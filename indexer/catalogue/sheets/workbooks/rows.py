@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from indexer.catalogue.sheets.workbooks.archive import MAX_CELL
 from indexer.records.problems import CatalogueError
 
 # Cells further right belong to no list; they are counted, and not read.
@@ -83,33 +82,6 @@ class Book(Protocol):
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
         """The rows of a sheet; the layout is whole after the last one."""
-
-
-class CellTexts:
-    """The text of a cell, of which a handler takes one part after the other."""
-
-    def __init__(self) -> None:
-        self._parts = list[str]()
-        self._size = 0
-
-    def add(self, text: str) -> None:
-        """Add a part; CatalogueError where a cell has more than any list needs."""
-        self._size += len(text)
-        if self._size > MAX_CELL:
-            refuse_long_cell()
-        self._parts.append(text)
-
-    def taken(self) -> str:
-        """The text, which the next one follows."""
-        text = "".join(self._parts)
-        self._parts.clear()
-        self._size = 0
-        return text
-
-
-def refuse_long_cell() -> NoReturn:
-    """Refuse a workbook with a cell that is too long."""
-    raise CatalogueError(f"a cell of the workbook has more than {MAX_CELL:,} characters: shorten it")
 
 
 def is_flat(height: str) -> bool:

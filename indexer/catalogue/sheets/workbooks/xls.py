@@ -7,9 +7,9 @@ from pathlib import Path
 import xlrd
 from xlrd.biffh import XL_CELL_BOOLEAN, XL_CELL_DATE, XL_CELL_NUMBER, XL_CELL_TEXT, XLRDError
 
-from indexer.catalogue.sheets.workbooks.archive import MAX_CELL, unreadable_workbook
+from indexer.catalogue.sheets.workbooks.archive import unreadable_workbook
 from indexer.catalogue.sheets.workbooks.numbers import number_format, number_text
-from indexer.catalogue.sheets.workbooks.rows import Layout, Sheet, SheetRow, refuse_long_cell
+from indexer.catalogue.sheets.workbooks.rows import Layout, Sheet, SheetRow
 
 
 class Xls:
@@ -49,8 +49,6 @@ class Xls:
                 elif cell.ctype in {XL_CELL_NUMBER, XL_CELL_DATE}:
                     code = book.format_map[book.xf_list[cell.xf_index or 0].format_key].format_str
                     text = number_text(float(cell.value), number_format(code), from_1904=book.datemode == 1)
-                if len(text) > MAX_CELL:
-                    refuse_long_cell()
                 self.layout.place(row, at + 1, column, text)
             if row:
                 is_hidden = form is not None and (bool(form.hidden) or not form.height)

@@ -2,13 +2,14 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
+from xml.etree.ElementTree import Element
 
 from indexer.catalogue.sheets.workbooks.archive import Archive
 from indexer.catalogue.sheets.workbooks.numbers import BUILT_IN, GENERAL, NumberFormat, number_format, number_text
-from indexer.catalogue.sheets.workbooks.rows import CellTexts, Layout, Sheet, SheetRow, column_of, is_flat
+from indexer.catalogue.sheets.workbooks.rows import Layout, Sheet, SheetRow, column_of, is_flat
 from indexer.records.problems import CatalogueError
 
 _TRUE: Final = frozenset({"1", "true", "on"})
@@ -16,24 +17,6 @@ _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 # How a character that XML does not allow is written.
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")
 _MIDNIGHT: Final = "T00:00:00"
-
-
-class _Elements:
-    """The elements of a small member with their attributes, without texts."""
-
-    def __init__(self, archive: Archive, member: str) -> None:
-        self.found = list[tuple[str, Mapping[str, str]]]()
-        for _ in archive.parse(member, self):
-            pass
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        self.found.append((name, attributes))
-
-    def end(self, name: str) -> None:
-        self.found.append((f"/{name}", {}))
-
-    def text(self, text: str) -> None:
-        pass
 
 
 class Xlsx:
@@ -48,137 +31,53 @@ class Xlsx:
         self._members = dict[str, str]()
         sheets = list[Sheet]()
         self._from_1904 = False
-        for name, attributes in _Elements(archive, main[1]).found:
-            if name == "workbookPr":
-                self._from_1904 = attributes.get("date1904") in _TRUE
-            elif name == "sheet":
-                member = by_id.get(next((value for key, value in attributes.items() if key.endswith(":id")), ""))
-                if member is not None:  # a sheet of a chart has no cells
-                    self._members[attributes["name"]] = member
-                    sheets.append(Sheet(attributes["name"], attributes.get("state", "visible") != "visible"))
+        for _, element in archive.elements(main[1], "workbookPr", "sheet"):
+            if element.tag == "workbookPr":
+                self._from_1904 = element.get("date1904") in _TRUE
+            elif (member := by_id.get(element.get("id", ""))) is not None:  # a sheet of a chart has no cells
+                self._members[element.attrib["name"]] = member
+                sheets.append(Sheet(element.attrib["name"], element.get("state", "visible") != "visible"))
         self.sheets = tuple(sheets)
 
     def rows(self, sheet: str) -> Iterator[SheetRow]:
-        strings, formats = list[str](), list[NumberFormat]()
-        for _, member in self._parts.get("sharedStrings", ()):
-            table = _Strings()
-            for _ in self._archive.parse(member, table):
-                pass
-            strings = table.strings
-        for _, member in self._parts.get("styles", ()):
-            formats = _formats(self._archive, member)
-        cells = _Cells(self.layout, strings, formats, from_1904=self._from_1904)
-        for _ in self._archive.parse(self._members[sheet], cells):
-            yield from cells.rows
-            cells.rows.clear()
-        yield from cells.rows
+        parts, parse = self._parts, self._archive.elements
+        strings = [
+            _unescaped("".join(_texts(one)))
+            for _, member in parts.get("sharedStrings", ())
+            for _, one in parse(member, "si")
+        ]
+        formats = [one for _, member in parts.get("styles", ()) for one in _formats(self._archive, member)]
+        line = 0
+        for _, element in parse(self._members[sheet], "row", "col", "mergeCell"):
+            if element.tag == "row":
+                line = int(element.get("r", line + 1))
+                cells = self._cells(element, line, strings, formats)
+                if cells:
+                    yield SheetRow(line, cells, element.get("hidden") in _TRUE or is_flat(element.get("ht", "")))
+            elif element.tag == "mergeCell":
+                first, _, last = element.attrib["ref"].partition(":")
+                (top, column), (bottom, _) = _position(first), _position(last or first)
+                self.layout.merge(top, column, bottom)
+            elif element.get("hidden") in _TRUE or is_flat(element.get("width", "")):
+                start = int(element.attrib["min"])
+                self.layout.hide_columns(start - 1, int(element.attrib["max"]) + 1 - start)
 
+    def _cells(self, row: Element, line: int, strings: Sequence[str], formats: Sequence[NumberFormat]) -> list[str]:
+        cells, column = list[str](), -1
+        for cell in row.iterfind("c"):
+            reference = cell.get("r")
+            column = column + 1 if reference is None else _position(reference)[1]
+            if text := "".join(_texts(cell)):
+                self.layout.place(cells, line, column, self._value(cell, text, strings, formats))
+        return cells
 
-def _targets(archive: Archive, member: str) -> Mapping[str, list[tuple[str, str]]]:
-    """The ids and members that a member refers to, by type."""
-    folder, name = posixpath.split(member)
-    relations = posixpath.join(folder, "_rels", f"{name}.rels")
-    found = dict[str, list[tuple[str, str]]]()
-    for element, attributes in _Elements(archive, relations).found if relations in archive.names else ():
-        if element == "Relationship" and attributes.get("TargetMode") != "External":
-            target = posixpath.normpath(posixpath.join("/", folder, attributes["Target"])).lstrip("/")
-            found.setdefault(attributes["Type"].rpartition("/")[2], []).append((attributes["Id"], target))
-    return found
-
-
-def _formats(archive: Archive, member: str) -> list[NumberFormat]:
-    """The formats of the styles of cells, by their numbers."""
-    known = dict[int, NumberFormat](BUILT_IN)
-    styles = list[NumberFormat]()
-    is_of_cells = False
-    for name, attributes in _Elements(archive, member).found:
-        if name == "numFmt":
-            known[int(attributes["numFmtId"])] = number_format(attributes.get("formatCode", ""))
-        elif name in {"cellXfs", "/cellXfs"}:
-            is_of_cells = name == "cellXfs"
-        elif name == "xf" and is_of_cells:
-            styles.append(known.get(int(attributes.get("numFmtId", "0")), GENERAL))
-    return styles
-
-
-class _Strings:
-    """The shared strings."""
-
-    def __init__(self) -> None:
-        self.strings = list[str]()
-        self._texts = CellTexts()
-        self._is_text = self._is_phonetic = False
-
-    def start(self, name: str, _: Mapping[str, str]) -> None:
-        self._is_phonetic = self._is_phonetic or name == "rPh"
-        self._is_text = name == "t" and not self._is_phonetic
-
-    def end(self, name: str) -> None:
-        self._is_text = False
-        if name == "rPh":
-            self._is_phonetic = False
-        elif name == "si":
-            self.strings.append(_unescaped(self._texts.taken()))
-
-    def text(self, text: str) -> None:
-        if self._is_text:
-            self._texts.add(text)
-
-
-class _Cells:
-    """The rows of a sheet that are whole, as far as it was parsed."""
-
-    def __init__(self, layout: Layout, strings: list[str], formats: list[NumberFormat], *, from_1904: bool) -> None:
-        self.rows = list[SheetRow]()
-        self._layout, self._strings, self._formats, self._from_1904 = layout, strings, formats, from_1904
-        self._line, self._column = 0, -1
-        self._row = list[str]()
-        self._is_hidden = self._is_text = self._is_phonetic = False
-        self._type, self._style = "n", 0
-        self._texts = CellTexts()
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "c":
-            reference = attributes.get("r")
-            self._column = self._column + 1 if reference is None else _position(reference)[1]
-            self._type, self._style = attributes.get("t", "n"), int(attributes.get("s", "0"))
-        elif name in {"v", "t"}:
-            self._is_text = not self._is_phonetic
-        elif name == "row":
-            self._line, self._column, self._row = int(attributes.get("r", self._line + 1)), -1, []
-            self._is_hidden = attributes.get("hidden") in _TRUE or is_flat(attributes.get("ht", ""))
-        elif name == "rPh":
-            self._is_phonetic = True
-        elif name == "col" and (attributes.get("hidden") in _TRUE or is_flat(attributes.get("width", ""))):
-            start = int(attributes["min"])
-            self._layout.hide_columns(start - 1, int(attributes["max"]) + 1 - start)
-        elif name == "mergeCell":
-            first, _, last = attributes["ref"].partition(":")
-            (top, column), (bottom, _) = _position(first), _position(last or first)
-            self._layout.merge(top, column, bottom)
-
-    def end(self, name: str) -> None:
-        if name in {"v", "t"}:
-            self._is_text = False
-        elif name == "c":
-            if text := self._texts.taken():
-                self._layout.place(self._row, self._line, self._column, self._value(text))
-        elif name == "row":
-            if self._row:
-                self.rows.append(SheetRow(self._line, self._row, self._is_hidden))
-        elif name == "rPh":
-            self._is_phonetic = False
-
-    def text(self, text: str) -> None:
-        if self._is_text:
-            self._texts.add(text)
-
-    def _value(self, text: str) -> str:
-        match self._type:
+    def _value(self, cell: Element, text: str, strings: Sequence[str], formats: Sequence[NumberFormat]) -> str:
+        match cell.get("t", "n"):
             case "s":
-                return self._strings[int(text)]
+                return strings[int(text)]
             case "n":
-                shown = self._formats[self._style] if self._style < len(self._formats) else GENERAL
+                style = int(cell.get("s", "0"))
+                shown = formats[style] if style < len(formats) else GENERAL
                 return number_text(float(text), shown, from_1904=self._from_1904)
             case "b":
                 return "true" if text in _TRUE else "false"
@@ -188,6 +87,37 @@ class _Cells:
                 return ""
             case _:
                 return _unescaped(text)
+
+
+def _texts(element: Element) -> Iterator[str]:
+    """The texts and the value of a cell, without how they are pronounced."""
+    for part in element:
+        if part.tag in {"v", "t"}:
+            yield part.text or ""
+        elif part.tag != "rPh":
+            yield from _texts(part)
+
+
+def _targets(archive: Archive, member: str) -> Mapping[str, list[tuple[str, str]]]:
+    """The ids and members that a member refers to, by type."""
+    folder, name = posixpath.split(member)
+    relations = posixpath.join(folder, "_rels", f"{name}.rels")
+    found = dict[str, list[tuple[str, str]]]()
+    for _, element in archive.elements(relations, "Relationship") if relations in archive.names else ():
+        if element.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", folder, element.attrib["Target"])).lstrip("/")
+            found.setdefault(element.attrib["Type"].rpartition("/")[2], []).append((element.attrib["Id"], target))
+    return found
+
+
+def _formats(archive: Archive, member: str) -> Iterator[NumberFormat]:
+    """The formats of the styles of cells, by their numbers."""
+    known = dict[int, NumberFormat](BUILT_IN)
+    for _, element in archive.elements(member, "numFmt", "cellXfs"):
+        if element.tag == "numFmt":
+            known[int(element.attrib["numFmtId"])] = number_format(element.get("formatCode", ""))
+        else:
+            yield from (known.get(int(style.get("numFmtId", "0")), GENERAL) for style in element.iter("xf"))
 
 
 @lru_cache(maxsize=4_096)
