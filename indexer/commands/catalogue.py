@@ -299,12 +299,10 @@ def from_csv_command(
     """
     from indexer.catalogue.sheets.files import opened_sheet
     from indexer.catalogue.sheets.headers import HeadedFile
-    from indexer.catalogue.sheets.records import Imported, SheetRecords
+    from indexer.catalogue.sheets.records import SheetRecords
     from indexer.catalogue.sheets.stated import Stated, constants_of, save_mapping
-    from indexer.catalogue.sheets.values import Faults
 
     _refuse_wrong_usage(kind, currency)
-    done = Imported(Faults(file.name))
     with (
         exit_on_failure("Nothing was written"),
         opened_sheet(file, encoding=encoding, sheet=sheet, hidden_rows=hidden_rows, header_row=header_row) as raw,
@@ -313,30 +311,25 @@ def from_csv_command(
         known = constants_of(constants or (), kind, categories=category, currency=currency)
         options = Stated(stated or (), stated_values or (), ignored or (), known, dates, by_name)
         records = SheetRecords(opened, kind, stated=options, mapping=mapping)
-        _write_records(records, opened, directory, done, skip_invalid=skip_invalid, as_json=as_json)
+        _write_records(records, opened, directory, skip_invalid=skip_invalid, as_json=as_json)
     if save_mapping_as is not None:
         with exit_on_failure("The records were written, and their mapping was not"):
             save_mapping(save_mapping_as, records.columns, records.stated, records.visibilities)
     if not as_json:
-        print(_import_as_text(done, kind, directory))
+        print(_import_as_text(records.done, kind, directory))
         _print_next(directory)
 
 
 def _write_records(
-    records: "SheetRecords",
-    opened: "HeadedFile",
-    directory: Path,
-    done: "Imported",
-    *,
-    skip_invalid: bool,
-    as_json: bool,
+    records: "SheetRecords", opened: "HeadedFile", directory: Path, *, skip_invalid: bool, as_json: bool
 ) -> None:
     """Write the records of a sheet, and print how it is read, and its problems whether or not the import fails."""
     if not as_json:
         print(_format_as_text(opened.format), records.columns.as_text(), sep="\n")
     try:
-        records.write(directory, done, skip_invalid=skip_invalid)
+        records.write(directory, skip_invalid=skip_invalid)
     finally:
+        done = records.done
         if not as_json:
             print(*(f"{note}\n" for note in done.notes), *(f"note: {note}\n" for note in opened.notes), sep="", end="")
         done.notes += opened.notes

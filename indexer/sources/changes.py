@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -199,9 +199,8 @@ def _order(stated: StatedChange, record: Record | None) -> Order:
 class _Position(BaseModel):
     """The offset and line of a position; `mark`, a digest of the bytes around it, identifies the file.
 
-    `size` and `modified_ns`, the time of its last change, are those of the file when it was read last; None and 0 in
-    positions of earlier versions of this program. At offset 0, where no bytes identify a file, `inode` does until it is
-    compressed, and `modified_ns` says which files are newer.
+    `size` and `modified_ns`, the time of its last change, are those of the file when it was read last. At offset 0,
+    where no bytes identify a file, `inode` does until it is compressed, and `modified_ns` says which files are newer.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -210,27 +209,25 @@ class _Position(BaseModel):
     line: _Count
     skipping: bool
     mark: str
-    size: _Count | None = None
-    modified_ns: _Count = 0
+    size: _Count
+    modified_ns: _Count
     inode: _Count = 0
 
     @property
     def unread_bytes(self) -> int | None:
         """The bytes of the file that are known to be unread; None if it was read to its end of that time."""
-        return None if self.size is None or self.size == self.offset else self.size - self.offset
+        return self.size - self.offset or None
 
     @property
     def unread(self) -> str:
         """What is known of the rest of the file, which is gone, as a sentence."""
-        if self.size is None:
-            return "Changes of the former file that were not read are missing until a full build"
-        if self.size == self.offset:
+        if self.unread_bytes is None:
             end = f"The former file was read to its end of that time, {self.size:,} bytes"
             return f"{end}; what was appended later is missing until a full build"
         return f"{self.unread_bytes:,} bytes of the former file were not read, and are missing until a full build"
 
 
-_BEGINNING: Final = _Position(offset=0, line=0, skipping=False, mark="")
+_BEGINNING: Final = _Position(offset=0, line=0, skipping=False, mark="", size=0, modified_ns=0)
 
 
 class ChangeFile(ChangeSource):
@@ -497,10 +494,8 @@ def _is_of(position: _Position, one: Rotated) -> bool:
     file = one.open()
     if file is None:
         return False
-    try:
+    with closing(file):
         return _ends_before(position, file) is not None
-    finally:
-        file.close()
 
 
 def _ends_before(position: _Position | None, file: LogFile) -> tuple[bytes, bytes] | None:

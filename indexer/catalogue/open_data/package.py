@@ -8,12 +8,13 @@ import hashlib
 import tarfile
 import zlib
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from index_mappings.strict_json import NotStrictJsonError, strict_loads
 from indexer.records.problems import CatalogueError
@@ -34,7 +35,7 @@ _BLOCK: Final = 1 << 16
 # OpenStreetMap takes 255 characters.
 _MAX_TEXT: Final = 1_000
 
-ReadT = TypeVar("ReadT")
+ReadT = TypeVar("ReadT", bound=BaseModel)
 
 
 class Area(BaseModel):
@@ -56,8 +57,20 @@ class _Collection(BaseModel):
     items: tuple[Brand, ...]
 
 
+class _Trees(BaseModel):
+    nsi: dict[str, dict[str, Any]]
+
+
 class _WikidataEntry(BaseModel):
     sites: tuple[str, ...] = Field((), alias="officialWebsites")
+
+
+class _Wikidata(BaseModel):
+    wikidata: dict[str, _WikidataEntry]
+
+
+class _Dissolved(BaseModel):
+    dissolved: dict[str, Any]
 
 
 class _Stated(BaseModel):
@@ -98,27 +111,24 @@ def read_package(path: Path, integrity: str | None = None) -> OpenData:
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise CatalogueError(f"{path} can't be read as an npm package: {error}") from error
     reader = _Reader(path, texts)
-    stated = reader.read(_STATED, TypeAdapter(_Stated))
+    stated = reader.read(_STATED, _Stated)
     if stated.name != NAME:
         raise CatalogueError(f"{path} is not the npm package {NAME}")
-    trees = reader.read(_BRANDS, TypeAdapter(dict[str, Any]), "nsi")
-    kinds = {key.removeprefix("brands/"): value for key, value in trees.items() if key.startswith("brands/")}
-    others: dict[str, int] = {}
-    for key, value in trees.items():
-        if not key.startswith("brands/"):
-            tree = key.partition("/")[0]
-            others[tree] = others.get(tree, 0) + len(reader.checked(_BRANDS, TypeAdapter(dict[str, Any]), value))
-    wikidata = reader.read(_WIKIDATA, TypeAdapter(dict[str, _WikidataEntry]), "wikidata")
+    brands: dict[str, tuple[Brand, ...]] = {}
+    others: Counter[str] = Counter()
+    for key, value in reader.read(_BRANDS, _Trees).nsi.items():
+        tree, _, kind = key.partition("/")
+        if tree == "brands":
+            brands[kind] = reader.checked(_BRANDS, _Collection, value).items
+        else:
+            others[tree] += len(value)
     return OpenData(
         version=stated.version,
         integrity=digest,
         licence=reader.text(_LICENCE),
-        brands={
-            kind: collection.items
-            for kind, collection in reader.checked(_BRANDS, TypeAdapter(dict[str, _Collection]), kinds).items()
-        },
-        dissolved=frozenset(reader.read(_DISSOLVED, TypeAdapter(dict[str, Any]), "dissolved")),
-        sites={entry: stated.sites for entry, stated in wikidata.items()},
+        brands=brands,
+        dissolved=frozenset(reader.read(_DISSOLVED, _Dissolved).dissolved),
+        sites={entry: stated.sites for entry, stated in reader.read(_WIKIDATA, _Wikidata).wikidata.items()},
         others=others,
     )
 
@@ -166,19 +176,16 @@ class _Reader:
     def text(self, name: str) -> str:
         return self._bytes(name).decode("utf-8", errors="replace")
 
-    def read(self, name: str, form: TypeAdapter[ReadT], part: str | None = None) -> ReadT:
-        """A file of JSON, or the value of one of its keys, in a form."""
+    def read(self, name: str, form: type[ReadT]) -> ReadT:
+        """A file of JSON in a form."""
         try:
-            value = strict_loads(self._bytes(name))
+            return self.checked(name, form, strict_loads(self._bytes(name)))
         except NotStrictJsonError as error:
             raise CatalogueError(f"{self._path}: {name} {error}") from error
-        if part is not None:
-            value = self.checked(name, TypeAdapter(dict[str, Any]), value).get(part)
-        return self.checked(name, form, value)
 
-    def checked(self, name: str, form: TypeAdapter[ReadT], value: object) -> ReadT:
+    def checked(self, name: str, form: type[ReadT], value: object) -> ReadT:
         try:
-            return form.validate_python(value)
+            return form.model_validate(value)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise CatalogueError(f"{self._path}: {name} has another form than {NAME} 8 at {where!r}") from error

@@ -23,6 +23,7 @@ from indexer.records.shop import ShopRecord, validated
 
 _WORLD: Final = "001"
 _ENTRY: Final = "brand:wikidata"
+_SITE: Final = "website"
 # Kinds of shops outside the key `shop`.
 _ELSEWHERE: Final = {"amenity/pharmacy": "pharmacy"}
 _SHOP: Final = "shop/"
@@ -133,10 +134,10 @@ def _businesses(data: OpenData, known: Mapping[str, str], done: Converted) -> It
                 if brand.id in data.dissolved:
                     done.left_out["dissolved"] += 1
                 else:
-                    together[_site_of(brand) or brand.tags.get(_ENTRY, brand.id)].append((brand, slug))
+                    together[brand.tags.get(_SITE) or brand.tags.get(_ENTRY, brand.id)].append((brand, slug))
     for brands_of_one in together.values():
         first, _ = brands_of_one[0]
-        own, entry = _site_of(first), first.tags.get(_ENTRY)
+        own, entry = first.tags.get(_SITE), first.tags.get(_ENTRY)
         stated = (*filter(None, [own]), *data.sites.get(entry or "", ()))
         sites = tuple(host for site in stated if len(site) <= MAX_REFERENCE and (host := reduce_host(site)))
         usable = tuple(dict.fromkeys(host for host in sites if domain_parts(host).registrable not in PLATFORMS))
@@ -159,10 +160,6 @@ def _businesses(data: OpenData, known: Mapping[str, str], done: Converted) -> It
         )
 
 
-def _site_of(brand: Brand) -> str | None:
-    return brand.tags.get("website")
-
-
 def _is_called(brand: Brand, labels: AbstractSet[str]) -> tuple[bool, int]:
     """Whether the name of a brand is that of a site, and the number of its markets."""
     return _joined(next(iter(_names(brand)), "")) in labels, _markets(_countries(brand))
@@ -172,7 +169,7 @@ def _candidates(business: _Business, left_out: Counter[str]) -> Iterator[_Candid
     """The main site of a business, then its national ones."""
     parts = {host: domain_parts(host) for host in business.sites}
     names = business.joined_names
-    called = [host for host in parts if _is_whole(host, parts) and _joined(parts[host].joined_label) in names]
+    called = [host for host in parts if parts[host].registrable == host and _joined(parts[host].joined_label) in names]
     main = min(called, key=lambda host: country_of(host) is not None, default=business.sites[0])
     yield _Candidate(business, main, parts[main], business.countries)
     taken = {parts[main].registrable}
@@ -181,15 +178,11 @@ def _candidates(business: _Business, left_out: Counter[str]) -> Iterator[_Candid
             continue
         taken.add(split.registrable)
         country = country_of(host)
-        if country is None or not _is_whole(host, parts) or split.main_label != parts[main].main_label:
+        if country is None or split.registrable != host or split.main_label != parts[main].main_label:
             left_out["further official sites that are not the main one under a country's domain"] += 1
             continue
         stated_there = {country} & (COUNTRY_CODES if WORLDWIDE in business.countries else business.countries)
         yield _Candidate(business, host, split, frozenset(stated_there), country)
-
-
-def _is_whole(host: str, parts: Mapping[str, DomainParts]) -> bool:
-    return parts[host].registrable == host
 
 
 def _settle(candidates: Sequence[_Candidate], data: OpenData, known: Mapping[str, str], done: Converted) -> None:
@@ -269,7 +262,7 @@ def _categories(brand: Brand, kind: str, known: Mapping[str, str]) -> tuple[str,
 def _countries(brand: Brand) -> frozenset[str]:
     """The markets that the areas of a brand state; areas that name no country state none."""
     included = {country for area in brand.area.include for country in _country(area)}
-    excluded = {country for area in brand.area.exclude if not _is_part(area) for country in _country(area)}
+    excluded = {country for area in brand.area.exclude if "-" not in str(area) for country in _country(area)}
     if _WORLD not in brand.area.include:
         return frozenset(included - excluded)
     return frozenset(COUNTRY_CODES - excluded) if brand.area.exclude else frozenset({WORLDWIDE})
@@ -282,10 +275,6 @@ def _country(area: object) -> frozenset[str]:
     code = area.partition("-")[0]
     code = _AREAS.get(code, code.upper())
     return frozenset({code}) & COUNTRY_CODES or (GROUPS.get(code, frozenset()) if code == area.upper() else frozenset())
-
-
-def _is_part(area: object) -> bool:
-    return isinstance(area, str) and "-" in area
 
 
 def _markets(countries: frozenset[str]) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import pycountry
 from anyascii import anyascii
@@ -84,6 +84,7 @@ _UNKNOWN_KIND: Final = (
     "is the kind of a number, and none of percent, amount, free_shipping and other: write one of these in the column of"
     " kinds; it is other where the code is for single products"
 )
+_NO_MONEY: Final = "must be a decimal such as 12.50, with a currency such as EUR or €"
 _AMBIGUOUS_AMOUNT: Final = (
     "has three digits behind its one separator, which may be of thousands or of decimals: write it without one or with"
     " two decimals, or state a currency that has no cents, such as by --currency JPY"
@@ -263,16 +264,17 @@ def _codes_of_iso() -> Mapping[str, str]:
 @cache
 def _codes_of_cldr() -> Mapping[str, frozenset[str]]:
     """Codes by the names that all languages of CLDR have for them; several where languages differ."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for identifier in localedata.locale_identifiers():
-        for code, name in localedata.load(identifier)["territories"].items():
-            if code in COUNTRY_CODES or code in _GROUPS:
-                found[name].add(_GROUPS.get(code, code))
-    folded: defaultdict[str, set[str]] = defaultdict(set)
-    for name, codes in found.items():
-        folded[" ".join(words_of(name))] |= codes
-    folded.pop("", None)  # a script that the folding does not know
-    return {name: frozenset(codes) for name, codes in folded.items()}
+    named = {
+        (name, _GROUPS.get(code, code))
+        for identifier in localedata.locale_identifiers()
+        for code, name in localedata.load(identifier)["territories"].items()
+        if code in COUNTRY_CODES or code in _GROUPS
+    }
+    found: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+    for name, code in named:
+        if folded := " ".join(words_of(name)):  # empty in a script that the folding does not know
+            found[folded] |= {code}
+    return found
 
 
 def number(text: str) -> float:
@@ -323,18 +325,18 @@ def money(text: str, of_row: str | None = None) -> dict[str, Any]:
     """
     found = _MONEY.fullmatch(text.translate(_USUAL))
     if found is None:
-        _refuse_money(text)
+        raise UnreadableError(_NO_MONEY, text)
     marks = [mark for mark in (found["before"].strip(), found["after"].strip()) if mark]
     codes = {code for mark in marks if (code := currency(mark, of=text))}
     code = next(iter(codes), None)
     meant = code or of_row
     if len(codes) > 1:
-        _refuse_money(text)
+        raise UnreadableError(_NO_MONEY, text)
     if meant is not None and any(currency(mark) is None and meant not in _sharing(mark) for mark in marks):
         raise UnreadableError(f"has a symbol that is not of the currency that is stated ({meant})", text)
     amount = decimal_of(found["number"], meant)
     if amount is None:
-        _refuse_money(text, is_ambiguous=_AMBIGUOUS.fullmatch(found["number"]) is not None)
+        raise UnreadableError(_AMBIGUOUS_AMOUNT if _AMBIGUOUS.fullmatch(found["number"]) else _NO_MONEY, text)
     return {"amount": amount, "currency": code}
 
 
@@ -363,16 +365,9 @@ def currency(text: str, *, of: str | None = None) -> str | None:
     symbol = text.casefold()
     code = _SYMBOLS.get(symbol, text.upper())
     if code not in CURRENCIES and symbol not in _SHARED_SYMBOLS:
-        if of is not None:
-            _refuse_money(of)
-        raise UnreadableError("must be an ISO 4217 code such as EUR, or a symbol such as €", text)
+        reason = "must be an ISO 4217 code such as EUR, or a symbol such as €"
+        raise UnreadableError(reason if of is None else _NO_MONEY, of or text)
     return code if code in CURRENCIES else None
-
-
-def _refuse_money(text: str, *, is_ambiguous: bool = False) -> NoReturn:
-    if is_ambiguous:
-        raise UnreadableError(_AMBIGUOUS_AMOUNT, text)
-    raise UnreadableError("must be a decimal such as 12.50, with a currency such as EUR or €", text)
 
 
 def discount(text: str, kind: str = "", of_row: str | None = None, *, ships_free: bool = False) -> dict[str, Any]:

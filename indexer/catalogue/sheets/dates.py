@@ -17,11 +17,9 @@ ORDERS: Final[Mapping[str, str]] = {"dmy": "day first", "mdy": "month first", "y
 # The order of dates that are written in one order everywhere, such as 2035-12-31 and 31.12.2035.
 _FIXED: Final = ""
 _LANGUAGES: Final = ("en", "de", "fr", "es", "it", "nl", "pl", "pt", "tr", "sv")
-_YEAR_FIRST: Final = re.compile(r"(\d{4})([./-])(\d{1,2})\2(\d{1,2})")
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{1,2})")
 # Such dates with hyphens may have the year first.
 _SHORT: Final = re.compile(r"\d\d-\d\d-\d\d")
-_COMPACT: Final = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)")
 # Seconds or milliseconds since 1970, from 2001 to 2286.
 _UNIX: Final = re.compile(r"([1-9]\d{9})(\d{3})?")
 # Seconds from 2010 to 2050; other numbers of ten digits are hardly times, unless a column's name says so.
@@ -29,8 +27,13 @@ _PLAUSIBLE: Final = range(1_262_304_000, 2_524_608_000)
 _WITHIN: Final = re.compile(r"\b(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{2,4})\b")
 _FEW_WORDS: Final = 2
 _HALF_A_DAY: Final = 12
-_DAY_MONTH: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?[ -](?:de )?([^\W\d_]+)\.?,?[ -](?:de )?(\d{4})")
-_MONTH_DAY: Final = re.compile(r"([^\W\d_]+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})")
+# Dates whose form settles the order: 2035-12-31, 20351231, 31. Dezember 2035, Dec 31, 2035.
+_SETTLED: Final = (
+    re.compile(r"(?P<year>\d{4})([./-])(?P<month>\d{1,2})\2(?P<day>\d{1,2})"),
+    re.compile(r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)"),
+    re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?[ -](?:de )?(?P<month>[^\W\d_]+)\.?,?[ -](?:de )?(?P<year>\d{4})"),
+    re.compile(r"(?P<month>[^\W\d_]+)\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})"),
+)
 _CLOCK: Final = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
     r"(?: ?(?P<half>[ap])\.?m\.?)?(?: uhr)?(?: ?(?P<zone>z|utc|gmt|(?:utc|gmt)? ?[+-]\d\d(?::?\d\d)?))?"
@@ -44,8 +47,12 @@ _REASON: Final = (
 
 def readings_of(text: str) -> Mapping[str, date]:
     """The dates that a text may mean, by the order of its parts; empty where it is none."""
-    if found := _YEAR_FIRST.fullmatch(text):
-        return _valid({_FIXED: (found[1], found[3], found[4])})
+    for form in _SETTLED:
+        if found := form.fullmatch(text):
+            month = found["month"]
+            return _valid(
+                {_FIXED: (found["year"], _months().get(month, 0) if month.isalpha() else month, found["day"])}
+            )
     if found := _YEAR_LAST.fullmatch(text):
         first, second, year = found[1], found[3], found[4] if len(found[4]) > len("31") else f"20{found[4]:>02}"
         # Points are written behind the numbers of days and months, in this order.
@@ -53,12 +60,6 @@ def readings_of(text: str) -> Mapping[str, date]:
             return _valid({_FIXED: (year, second, first)})
         orders = {"dmy": (year, second, first), "mdy": (year, first, second)}
         return _valid(orders | {"ymd": (f"20{first}", second, found[4])} if _SHORT.fullmatch(text) else orders)
-    if found := _COMPACT.fullmatch(text):
-        return _valid({_FIXED: (found[1], found[2], found[3])})
-    if found := _DAY_MONTH.fullmatch(text):
-        return _valid({_FIXED: (found[3], _months().get(found[2], 0), found[1])})
-    if found := _MONTH_DAY.fullmatch(text):
-        return _valid({_FIXED: (found[3], _months().get(found[1], 0), found[2])})
     return {}
 
 

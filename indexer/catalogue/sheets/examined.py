@@ -1,6 +1,6 @@
 """Reads a sheet once before its records: finds reasons to stop the import, and facts that only all rows show."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +25,7 @@ class Examined:
 
     shops: Collection[str]
     orders: Mapping[str, str]
-    notes: Sequence[str]
+    notes: list[str]
     repeated: Repeated
 
 

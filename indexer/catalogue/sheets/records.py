@@ -10,8 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -95,7 +94,7 @@ class Imported:
 
 
 class SheetRecords:
-    """The records of one kind of a sheet; `kind` is one of FIELDS."""
+    """The records of one kind of a sheet, and what became of its rows; `kind` is one of FIELDS."""
 
     def __init__(
         self,
@@ -111,6 +110,10 @@ class SheetRecords:
         """
         self._file, self._kind = file, kind
         self._model = RECORDS[kind]
+        self.done = Imported(Faults(file.path.name))
+        self._skips_invalid = False
+        # The ids of the shops that the rows name, and by id and domain the visibilities of hidden ones.
+        self._shops: Mapping[str, str] = {}
         self._hidden: Mapping[str, str] = {}
         self._orders: Mapping[str, str] = {}
         # The lines of the rows that hide a shop, by key, and whether one of them came after a row that shows it.
@@ -158,36 +161,38 @@ class SheetRecords:
             except UnreadableError as error:
                 raise CatalogueError(f"--set {name}={text}: it {error.reason}") from None
 
-    def write(self, directory: Path, done: Imported, *, skip_invalid: bool = False) -> None:
+    def write(self, directory: Path, *, skip_invalid: bool = False) -> None:
         """Write the records into the directory's file of the kind, in place of those in it, and count them in `done`.
 
         With `skip_invalid` bad rows are left out, and of a row that is bad by fields alone that a record may lack only
         these fields. Raises CatalogueError, and changes nothing, if there are bad rows without it, if records that
         their owner has suspended might be published, or if there is no record.
         """
-        before = deepcopy(done)
+        self._skips_invalid = skip_invalid
         try:
-            self._write(directory, done, skip_invalid=skip_invalid)
+            self._write(directory)
         except _HiddenLaterError:
-            for one in fields(done):
-                setattr(done, one.name, getattr(before, one.name))
-            self._write(directory, done, skip_invalid=skip_invalid)
+            self._write(directory)
 
-    def _write(self, directory: Path, done: Imported, *, skip_invalid: bool) -> None:
-        examined = examine(self._rows(), self.columns, self.stated.dates, self.visibilities, lenient=skip_invalid)
-        self._orders, done.notes[:] = examined.orders, examined.notes
-        shops = {} if self._kind == "shops" else _shop_ids(directory, examined.shops, by_name=self.stated.by_name)
-        constant = self.stated.constants.get("shop_id")
-        if self._kind != "shops" and constant is not None and constant not in shops:
-            raise CatalogueError(f"--set shop_id={constant}: it {self._no_shop(constant)}")
-        if self._kind == "shops" and "visibility" not in self.columns.positions:
+    def _write(self, directory: Path) -> None:
+        done = self.done = Imported(Faults(self._file.path.name))
+        examined = examine(
+            self._rows(), self.columns, self.stated.dates, self.visibilities, lenient=self._skips_invalid
+        )
+        self._orders, done.notes = examined.orders, examined.notes
+        if self._kind != "shops":
+            self._shops = _shop_ids(directory, examined.shops, by_name=self.stated.by_name)
+            constant = self.stated.constants.get("shop_id")
+            if constant is not None and constant not in self._shops:
+                raise CatalogueError(f"--set shop_id={constant}: it {self._no_shop(constant)}")
+        elif "visibility" not in self.columns.positions:
             self._hidden = _hidden_shops(directory)
         written = 0
         with catalogue_file(directory, self._kind) as output:
-            for record in self._records(shops, done, examined.repeated, skip_invalid=skip_invalid):
+            for record in self._records(examined.repeated):
                 output.write(f"{record.model_dump_json(exclude_none=True)}\n")
                 written += 1
-            if done.bad_rows and not skip_invalid:
+            if done.bad_rows and not self._skips_invalid:
                 kept = f" (it keeps {done.partly:,} of them without the wrong fields)" if done.partly else ""
                 them = "it" if done.bad_rows == 1 else "them"
                 raise CatalogueError(
@@ -197,22 +202,20 @@ class SheetRecords:
                 raise CatalogueError(f"the file has no row that is one of the {NAMES[self._kind]}s")
         done.written = written
 
-    def _records(
-        self, shops: Mapping[str, str], done: Imported, repeated: Repeated, *, skip_invalid: bool
-    ) -> Iterator[Record]:
+    def _records(self, repeated: Repeated) -> Iterator[Record]:
         """The records of the rows; those that several rows may state come last."""
-        lines = self._lines = {}
+        done, self._lines, self._hidden_later = self.done, {}, False
         held: dict[str, Record] = {}
         for line, row in self._rows():
             for stated in self._statements(row):
                 try:
-                    record, dropped = self._record(line, row, stated, shops, skip_invalid=skip_invalid)
+                    record, dropped = self._record(line, row, stated)
                     if record is None:
                         done.not_public += 1
                         continue
                     whole = joined(self._kind, held[record.key], record) if record.key in held else None
                     if whole is None:
-                        self._refuse_repeated(record, line, lines)
+                        self._refuse_repeated(record, line)
                 except _BadRowError as error:
                     dropped = error.faults
                     done.bad_rows += 1
@@ -229,7 +232,6 @@ class SheetRecords:
                     done.faults.note(line, fault.field, fault.reason, fault.values)
         yield from held.values()
         if self._hidden_later:
-            self._hidden_later = False
             raise _HiddenLaterError
 
     def _rows(self) -> Iterator[NumberedCells]:
@@ -272,36 +274,38 @@ class SheetRecords:
         return list(terms.statements(stated)) or [stated]
 
     def _record(
-        self, line: int, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str], *, skip_invalid: bool
+        self, line: int, row: Sequence[str], stated: Mapping[str, str]
     ) -> tuple[Record | None, Sequence[_Fault]]:
         """The record of a row, None if its owner has suspended it, and the faults of the fields that it lacks."""
+        fields, faults = self._fields(row, stated)
         if (fault := self._fault_of_cells(row)) is not None:
-            self._note_hiding(self._fields(row, stated, shops)[0], stated, line)
-            raise _BadRowError(fault)
-        fields, faults = self._fields(row, stated, shops)
-        hidden = self._kind != "shops" and fields.pop("visibility", VISIBILITIES[0]) != VISIBILITIES[0]
-        record = None
-        try:
-            record = validated(self._model, fields, lenient=False)
-        except RefusedRecordError as error:
-            read = {fault.of for fault in faults}
-            faults += [fault for fault in self._refused(error, row) if fault.of not in read]
-        if hidden:
+            raise self._bad_row(line, stated, fields, fault)
+        is_hidden = self._kind != "shops" and fields.pop("visibility", VISIBILITIES[0]) != VISIBILITIES[0]
+        record, refused = self._validated(fields, row)
+        if is_hidden:
             if record is not None and record.order == NO_ORDER:
                 self._hidden_later |= record.key in self._lines
                 self._suspended.setdefault(record.key, line)
             return None, ()
-        if not faults:
-            return record, ()
-        if not skip_invalid or not all(self._may_lack(fault.of) for fault in faults):
-            self._note_hiding(fields, stated, line)
-            raise _BadRowError(*faults)
-        lacking = {name: value for name, value in fields.items() if name not in {fault.of for fault in faults}}
+        read = {fault.of for fault in faults}
+        faults += [fault for fault in refused if fault.of not in read]
+        wrong = {fault.of for fault in faults}
+        if wrong and not (self._skips_invalid and all(map(self._may_lack, wrong))):
+            raise self._bad_row(line, stated, fields, *faults)
+        if wrong:
+            record, refused = self._validated({name: said for name, said in fields.items() if name not in wrong}, row)
+            if record is None:
+                raise self._bad_row(line, stated, fields, *faults, *refused)
+        return record, faults
+
+    def _validated(self, fields: Mapping[str, Any], row: Sequence[str]) -> tuple[Record | None, list[_Fault]]:
+        """The record of fields, or its faults."""
         try:
-            return validated(self._model, lacking, lenient=False), faults
+            return validated(self._model, fields, lenient=False), []
         except RefusedRecordError as error:
-            self._note_hiding(fields, stated, line)
-            raise _BadRowError(*faults, *self._refused(error, row)) from None
+            # Where ids are made, the fault is in the fields they are made from, without the id that it lacks.
+            faults = [fault for fault in error.faults if fault[0] != "id" or "id" in self.columns.positions]
+            return None, [self._fault(name, reason, row) for name, reason in faults or error.faults]
 
     def _fault_of_cells(self, row: Sequence[str]) -> _Fault | None:
         """What is wrong with a row of which cells may be of other columns than those that they are in."""
@@ -316,16 +320,17 @@ class SheetRecords:
             return _Fault(None, f"{reason}: write empty cells as well, or give the workbook itself")
         return None
 
-    def _note_hiding(self, fields: Mapping[str, Any], stated: Mapping[str, str], line: int) -> None:
-        """Note the shop that a bad row hides, so that no other row shows it (V1)."""
-        if self._kind != "shops":
-            return
+    def _bad_row(
+        self, line: int, stated: Mapping[str, str], fields: Mapping[str, Any], *faults: _Fault
+    ) -> _BadRowError:
+        """The error of a bad row; the shop that it hides is noted, so that no other row shows it (V1)."""
         said = {name: fields.get(name) or stated.get(name) for name in ("domain", "visibility")}
-        hiding = hiding_of(line, {**said, "id": stated.get("id")})
+        hiding = hiding_of(line, {**said, "id": stated.get("id")}) if self._kind == "shops" else None
         for name in () if hiding is None else hiding.ids or (hiding.domain or "",):
             # Rows before this one were read already.
             self._hidden_later |= name not in self._unreadable
             self._unreadable.setdefault(name, line)
+        return _BadRowError(*faults)
 
     def _may_lack(self, name: str) -> bool:
         """Whether a record without the field says no more than the row does."""
@@ -334,16 +339,14 @@ class SheetRecords:
             return name == "currency"
         return not known.is_required() and not FIELDS[self._kind][name].limits
 
-    def _fields(
-        self, row: Sequence[str], stated: Mapping[str, str], shops: Mapping[str, str]
-    ) -> tuple[dict[str, Any], list[_Fault]]:
+    def _fields(self, row: Sequence[str], stated: Mapping[str, str]) -> tuple[dict[str, Any], list[_Fault]]:
         """The fields of a row as a line of the catalogue, and the faults of those that can't be read."""
         fields: dict[str, Any] = {}
         faults: list[_Fault] = []
         for name, text in stated.items():
             try:
                 if name == "shop_id":
-                    fields[name] = self._shop_of(text, shops)
+                    fields[name] = self._shop_of(text)
                 elif name not in {"discount_kind", "free_shipping"} or self._kind != "coupons":
                     fields[name] = self._read(name, stated)
             except UnreadableError as error:
@@ -379,9 +382,9 @@ class SheetRecords:
             return None
         return cells.discount(text, stated.get("discount_kind", ""), currency, ships_free=ships_free)
 
-    def _shop_of(self, text: str, shops: Mapping[str, str]) -> str:
-        if text in shops:
-            return shops[text]
+    def _shop_of(self, text: str) -> str:
+        if text in self._shops:
+            return self._shops[text]
         raise UnreadableError(self._no_shop(text), text)
 
     def _no_shop(self, text: str) -> str:
@@ -442,11 +445,6 @@ class SheetRecords:
         within = fields.get("code") or fields.get("url") or fields.get("title")
         return id_within(fields["shop_id"], within) if within and "shop_id" in fields else None
 
-    def _refused(self, error: RefusedRecordError, row: Sequence[str]) -> list[_Fault]:
-        # Where ids are made, the fault is in the fields they are made from, without the id that it lacks.
-        faults = [fault for fault in error.faults if fault[0] != "id" or "id" in self.columns.positions]
-        return [self._fault(name, reason, row) for name, reason in faults or error.faults]
-
     def _fault(self, name: str | None, reason: str, row: Sequence[str]) -> _Fault:
         """The problem with a field of a row, and the values that a sheet may hold instead."""
         fault = _Fault(name, reason)
@@ -462,8 +460,8 @@ class SheetRecords:
             reason = f"{reason}; --map-value {option} hides such rows"
         return _Fault(name, reason, (text,) if text else ())
 
-    def _refuse_repeated(self, record: Record, line: int, lines: dict[str, int]) -> None:
-        """Refuse a key that an earlier row has; `lines` are those of the keys. The newer of two versions is used.
+    def _refuse_repeated(self, record: Record, line: int) -> None:
+        """Refuse a key that an earlier row has. The newer of two versions is used.
 
         Without versions, a row that hides a shop is used instead of one that shows it, whichever comes first (V1).
         """
@@ -476,7 +474,7 @@ class SheetRecords:
             reason = f"is that of line {self._suspended[record.key]}, which is not public: neither is used"
             raise _BadRowError(_Fault(record.key_fields[0], reason, (record.key,)))
         hiding = self._hiding.get(record.key) if is_shown else self._hiding.setdefault(record.key, line)
-        first = hiding if is_shown and hiding else lines.setdefault(record.key, line)
+        first = hiding if is_shown and hiding else self._lines.setdefault(record.key, line)
         if first != line and hiding == line:
             self._hidden_later = True
         elif first != line:

@@ -4,7 +4,8 @@ A row of policies may state one kind, which a column names, or have a column for
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from indexer.catalogue.sheets.cells import WORDS, is_blank, plain
@@ -23,34 +24,21 @@ _OF_RETURNS: Final = tuple(name for name in POLICY_FIELDS[_RETURNS] if name != "
 _PERIOD: Final = re.compile(r"(\d{1,4})[\s-]*([^\W\d_]+)")
 
 
-def availability(text: str) -> str:
-    """The availability of an offer: `in_stock`, `auf Lager`."""
-    return _term(text, "in_stock", "out_of_stock", "preorder", "discontinued")
+def _term(terms: Collection[str], text: str) -> str:
+    """One of these terms by itself or by words of the operator, such as `auf Lager`; else the text as `plain`."""
+    words = plain(text)
+    return next((term for term in terms if words == term or words in WORDS.get(term, ())), words)
 
 
-def policy_kind(text: str) -> str:
-    """The kind of a policy: `returns`, `Zahlungsarten`."""
-    return _term(text, *POLICY_FIELDS)
-
-
-def return_category(text: str) -> str:
-    """Whether returns end: `finite`, `unbegrenzt`."""
-    return _term(text, "finite", "unlimited", "not_permitted")
-
-
-def counted_from(text: str) -> str:
-    """What the days of returns are counted from: `delivered`, `Lieferung`."""
-    return _term(text, "delivered", "ordered")
+availability: Final = partial(_term, ("in_stock", "out_of_stock", "preorder", "discontinued"))
+policy_kind: Final = partial(_term, POLICY_FIELDS)
+return_category: Final = partial(_term, ("finite", "unlimited", "not_permitted"))
+counted_from: Final = partial(_term, ("delivered", "ordered"))
 
 
 def fees(text: str) -> str:
     """Who pays for returns: `free`, `kostenlos`."""
-    return "unknown" if is_blank(text) else _term(text, "free", "paid")
-
-
-def _term(text: str, *terms: str) -> str:
-    words = plain(text)
-    return next((term for term in terms if words == term or words in WORDS.get(term, ())), words)
+    return "unknown" if is_blank(text) else _term(("free", "paid"), text)
 
 
 def days(text: str) -> int:
@@ -111,7 +99,7 @@ def complete(fields: dict[str, Any]) -> None:
         fields.update({name: said for name, said in fields.pop(_RETURNS, {}).items() if name not in fields})
         if "days" in fields:
             fields.setdefault("category", "finite")
-        fields["methods"] = [_term(method, *RETURN_METHODS) for method in fields.get("methods", ())]
+        fields["methods"] = [_term(RETURN_METHODS, method) for method in fields.get("methods", ())]
     if kind == _PAYMENT:
         # Names of payment methods hold no commas.
         fields["methods"] = [

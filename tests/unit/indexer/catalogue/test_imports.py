@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 
 from indexer.catalogue.sheets.columns import FIELDS
 from indexer.catalogue.sheets.files import CsvFile
-from indexer.catalogue.sheets.records import Imported, SheetRecords
-from indexer.catalogue.sheets.values import Faults
+from indexer.catalogue.sheets.records import SheetRecords
 from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
@@ -122,7 +121,7 @@ def test_a_sheet_that_changes_while_it_is_read_is_not_imported(stocked: Catalogu
     sheet = Rewritten(stocked.file, None)
     sheet.text = text
     with pytest.raises(CatalogueError, match="has changed while it was read: try again"):
-        SheetRecords(sheet).write(stocked.made, Imported(Faults("list.csv")))
+        SheetRecords(sheet).write(stocked.made)
     assert [path.name for path in stocked.made.iterdir()] == ["shops.ndjson"]
     assert (stocked.made / "shops.ndjson").read_bytes() == before
 
