@@ -121,10 +121,7 @@ def _replace(fresh: Path, path: Path) -> None:
 
 @contextmanager
 def _folder(folder: Path, may_hold: Collection[str] = ()) -> Iterator[None]:
-    """Make a directory where it is missing, and remove it again if it stays empty.
-
-    Raises CatalogueError if it holds files and none of `may_hold`.
-    """
+    """Make a directory, removed again if it stays empty; CatalogueError if it has files and none of `may_hold`."""
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -66,8 +66,7 @@ def opened(
 ) -> Iterator[tuple["IndexerSettings", "Sink", "States"]]:
     """The settings of the environment, which these options override, with the sink and the states that they name.
 
-    Failures end the command as by `exit_on_failure`. `make_states` says whether to make the directory of the states
-    where it is missing.
+    Failures end the command as by `exit_on_failure`; `make_states` makes the directory of the states if it is missing.
     """
     from indexer.settings import IndexerSettings
     from indexer.state.state import States

@@ -94,10 +94,7 @@ def _follower(found: "FollowerStatus | None") -> Section:
 
 
 def _refused(path: Path, skipped: Mapping[str, Any] | None) -> Section:
-    """The reasons in the last megabytes of the file of refused rows, and those of the records that the build skipped.
-
-    No value is read from either (V1).
-    """
+    """The reasons of refused rows, in the end of their file, and of skipped records; no value is read (V1)."""
     since = (datetime.now(UTC) - timedelta(days=_REFUSED_DAYS)).isoformat()
     reasons: Counter[str] = Counter()
     with suppress(FileNotFoundError), path.open("rb") as file:

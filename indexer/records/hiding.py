@@ -1,7 +1,6 @@
-"""What can be read of a bad record of a shop that is not public.
+"""What can be read of a bad record of a shop that is not public, or has a visibility that is not known.
 
-Whatever else is wrong with it, the shop must not be shown by another record of it (V1). A visibility that is none of
-the known ones hides as well.
+Whatever else is wrong with it, the shop must not be shown by another record of it (V1).
 """
 
 import json

@@ -167,10 +167,7 @@ def _key(kind: str, key: str) -> str:
 
 
 def _splits(kind: str, key: str, parts: int) -> list[tuple[str, ...]]:
-    """The ways to split a key into parts: a name may hold a slash, so each slash may be the separator.
-
-    Keys of three parts have no names, and may lack the last part.
-    """
+    """The ways to split a key: a name may hold slashes; keys of three parts have none, and may lack the last."""
     if parts != 2:  # noqa: PLR2004 - a pair
         return [tuple(key.split("/", parts - 1))]
     if kind == "redirects" and key.count("/") > 1:
@@ -291,8 +288,7 @@ class ChangeFile(ChangeSource):
     def hold(self, position: str | None = None) -> None:
         """Open the file that is at the path now, if it replaced the former one; what fails is reported by `read`.
 
-        With a position, also the former file that it is of, where that was rotated and stays in the folder, and all
-        newer ones.
+        With a position, also the former file that it is of, where that stays in the folder, and all newer ones.
         """
         with suppress(CatalogueError, OSError):
             self._open_from(_parsed(position))

@@ -23,10 +23,7 @@ NumberedRecord = tuple[int, Any]
 def without_mixed_versions(
     records: Iterable[NumberedRecord], name: str, container: str, problems: ProblemLog
 ) -> Generator[NumberedRecord, None, None]:
-    """The records whose kind of version is the first one that any of them states, or that state none.
-
-    The others are problems; `container` is `file` or `table`.
-    """
+    """The records of the kind of version that any states first, or of none; others in the `container` are problems."""
     expected: str | None = None
     for line, record in records:
         stated = ORDER_FIELDS[record.order.kind]
@@ -56,10 +53,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RefusedChange:
-    """A change that can't be applied, and why, without its values.
+    """A change that can't be applied, the reasons without its values, and what it hides all the same.
 
-    `raw` is the change as it was received, for the dead-letter file, which is as private as the state. `hiding` is what
-    it hides all the same.
+    `raw` is the change as it was received, for the dead-letter file, which is as private as the state.
     """
 
     location: str

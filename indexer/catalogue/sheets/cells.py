@@ -148,10 +148,7 @@ def categories(text: str) -> list[dict[str, str]]:
 
 
 def countries(text: str) -> list[str]:
-    """Codes of countries by their codes or names in any language of CLDR, or WORLDWIDE; a group stands for its members.
-
-    The groups are those of `destinations`.
-    """
+    """Codes of countries by codes or names in any language of CLDR; a group of `destinations` is its members."""
     found = _codes(text, DESTINATIONS, "must be codes (ISO 3166-1 alpha-2) or names of countries")
     return [member for code in found for member in sorted(GROUPS.get(code, (code,)))]
 
@@ -222,10 +219,9 @@ def _codes(text: str, known: Collection[str], reason: str) -> list[str]:
 
 @lru_cache(maxsize=4_096)
 def country_code(text: str) -> str | None:
-    """The code of a country, or of a group of countries, by its code or name; None if it is not known.
+    """The code of a country or a group of countries, by its code or name; None if it is not known.
 
-    A name that different languages give to different countries counts as one of English or of an official language
-    only.
+    Of a name that languages give to different countries, only English and the official languages decide.
     """
     code = text.strip().upper().translate(_FLAGS)
     if code in DESTINATIONS:
@@ -296,8 +292,7 @@ def whole_number(text: str) -> int:
 def decimal_of(text: str, of: str | None = None) -> str | None:
     """A decimal as a catalogue writes it: `12,50` is `12.50`, and `1.234,50` is `1234.50`; None if it is not clear.
 
-    `of` is the currency of an amount: `12,345` is clear where it has no cents, and `12.345` where it has three digits
-    of them.
+    In the currency `of`, `12,345` is clear where it has no cents, and `12.345` where it has three digits of them.
     """
     if _AMBIGUOUS.fullmatch(text):
         digits = _minor_digits().get(of or "")
@@ -319,10 +314,7 @@ def _minor_digits() -> Mapping[str, int]:
 
 
 def money(text: str, of_row: str | None = None) -> dict[str, Any]:
-    """An amount; its currency is None where the cell states none, or by a symbol of several.
-
-    `of_row` is the currency that the amount has then.
-    """
+    """An amount; its currency is None where the cell states none or a symbol of several, which `of_row` is then."""
     found = _MONEY.fullmatch(text.translate(_USUAL))
     if found is None:
         raise UnreadableError(_NO_MONEY, text)

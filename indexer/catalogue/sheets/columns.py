@@ -201,8 +201,7 @@ _PARENTHESIS: Final = re.compile(r"\([^)]*\)")
 def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | None, Mapping[str, str]]:
     """The column that `--map-value` options are about, and the visibility of each value in lower case.
 
-    Raises CatalogueError if an option has another form, names no column or no visibility, or they are of several
-    columns.
+    Raises CatalogueError if an option is wrong, or they are of several columns.
     """
     named: set[str] = set()
     visibilities: dict[str, str] = {}
@@ -227,8 +226,7 @@ def stated_values(pairs: Sequence[str], header: Sequence[str]) -> tuple[str | No
 class Columns:
     """The fields of the columns of a sheet: the position, from 0, of each field of the kind that has one.
 
-    `settled` are the positions of the columns that `--map` names, also of those that are left out. `constants` are
-    the cells of rows without one.
+    `settled` are the positions that `--map` and `--ignore` name; `constants` are the cells of rows without one.
     """
 
     kind: str
@@ -280,10 +278,9 @@ def columns_of(
     ignored: Sequence[str] = (),
     constants: Mapping[str, str] | None = None,
 ) -> Columns:
-    """The fields of the columns; `COLUMN=FIELD` overrides their names, an empty FIELD leaves a column out.
+    """The fields of the columns; `COLUMN=FIELD` overrides their names, an empty FIELD or `ignored` leaves a column out.
 
-    `ignored` are left out as well. Raises CatalogueError if a stated column or field does not exist, or a field that
-    every record needs has neither a column nor a constant.
+    Raises CatalogueError if a stated column or field does not exist, or a required field has no column and no constant.
     """
     positions, settled = _stated_positions(header, stated, kind)
     for name in ignored:

@@ -96,10 +96,7 @@ def _chosen(readings: Mapping[str, date], order: str | None) -> date | None:
 
 
 def date_or_time(text: str, order: str | None = None) -> str:
-    """A bare date, or a date and time, which is in UTC where no offset is stated.
-
-    `order` is that of day, month and year in dates that do not settle it themselves; None where it is not known.
-    """
+    """A bare date, or a date and time, in UTC without an offset; `order` is for dates that do not settle theirs."""
     if unix := _UNIX.fullmatch(text):
         return datetime.fromtimestamp(int(unix[1]), UTC).isoformat()
     day, clock = _split(text)

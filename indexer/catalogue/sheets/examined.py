@@ -39,9 +39,8 @@ def examine(
 ) -> Examined:
     """Read the rows of a sheet; `dates` is the order of dates that is stated, `visibilities` that of values.
 
-    Raises CatalogueError if records might be published that their owner has suspended. That is a column that nobody
-    mapped and that looks like a status, or, unless such rows are left out, an unknown visibility. So it does if records
-    might count where or when they should not, by a column that nobody mapped.
+    Raises CatalogueError if suspended records might be published, by a column that nobody mapped and that looks like a
+    status or, unless `lenient`, by an unknown visibility; or if records might count where or when they should not.
     """
     positions, known = columns.positions, FIELDS[columns.kind]
     visibility, shop = positions.get("visibility"), positions.get("shop_id", -1)

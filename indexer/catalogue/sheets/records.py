@@ -78,9 +78,8 @@ class Imported:
     """What became of the rows of a sheet.
 
     `not_public` are the shops that are written and not public, or the other records that are therefore not written.
-    `partly` of the bad rows are bad by fields alone that a record may lack; `dropped` counts such fields, which were
-    left out of written records. `faults` has the faults of both. `notes` say how columns were read.
-    `joined` counts the rows that only add to the lists of an earlier row's record.
+    `partly` of the bad rows lack only fields that a record may lack; `dropped` counts those of written records, and
+    `faults` has both. `notes` say how columns were read. `joined` rows only add to lists of an earlier row's record.
     """
 
     faults: Faults
@@ -402,10 +401,7 @@ class SheetRecords:
 
     @staticmethod
     def _set_currency(fields: dict[str, Any], stated: Mapping[str, str], of_all: str | None) -> Iterator[_Fault]:
-        """Give amounts that state no currency that of the row or of all.
-
-        Those without one are faults, and those of another one than the row states.
-        """
+        """Give amounts without a currency that of the row or of all; with none or another one they are faults."""
         of_row = fields.pop("currency", None)
         currency = of_row or of_all
         for name, value in list(fields.items()):
@@ -499,10 +495,9 @@ def _text_of(name: str, cell: str) -> str:
 
 
 def _shop_ids(directory: Path, references: Collection[str], *, by_name: bool = False) -> Mapping[str, str]:
-    """The ids of the shops of a catalogue that are named by their ids or domains, by these references (R1).
+    """The ids of the shops of a catalogue, by these references: ids, domains (R1), or unique whole names (`by_name`).
 
-    Of several shops of one domain the one that a build would give it is meant. With `by_name` a shop may also be named
-    by its whole name, if no other shop has that.
+    Of several shops of one domain the one that a build would give it is meant.
     """
     of_ids = {text for text in references if not has_dot(text)}
     hosts = {text: reduce_host(text) for text in references if has_dot(text)}

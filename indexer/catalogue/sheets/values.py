@@ -80,10 +80,7 @@ class Column(Values):
         return [value for value in self.rows if value not in VISIBILITIES and value not in stated]
 
     def status_as_text(self, kind: str, read_from: str | None = None) -> str:
-        """What is wrong with a column that looks like a status and is not mapped, and what to type.
-
-        `read_from` is the column that the visibility is read from, if there is one.
-        """
+        """What is wrong with an unmapped status, and what to type; `read_from` has the visibility, if any."""
         if read_from is not None:
             return (
                 f"the column {self.name!r} looks as if it said which {kind} are suspended ({self._listed(self.rows)}),"
@@ -105,10 +102,9 @@ class Column(Values):
         )
 
     def limit(self, kind: str, fields: Collection[str]) -> str | None:
-        """What is wrong with a column that may limit where or when a record counts and is not mapped; None if nothing.
+        """What is wrong with an unmapped column that may limit where or when a record counts; None if nothing.
 
-        That is told by what most of its cells hold, else by its name. `fields` are those of the kind: the column may be
-        one of a field that it has.
+        Most of its cells, else its name, tell that; it may be one of these `fields` of the kind.
         """
         if self.rows.keys() <= WORDS["yes"] | WORDS["no"]:
             return None  # no is also the code of a country

@@ -199,8 +199,7 @@ class TablePosition(BaseModel):
 class TablePasses:
     """Reads the changes of one table, pass by pass, from a position.
 
-    Each pass reads the rows of the overlap again. Up to REMEMBERED delivered rows are remembered by key, and not
-    delivered again by this object.
+    Of the rows of an overlap, up to REMEMBERED are remembered by key, and not delivered again by this object.
     """
 
     def __init__(self, table: SqlTable, version: VersionColumn, position: TablePosition | None = None) -> None:

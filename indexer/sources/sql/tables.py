@@ -405,10 +405,9 @@ class SqlTable:
     def page(
         self, version: VersionColumn, low: int | None, top: int, after: Sequence[Any] | None, limit: int
     ) -> Select[Any]:
-        """Selects rows by version, from `low` (None for all) to `top`, and key.
+        """Selects rows by version, from `low` (None for all) to `top`, and key, with the version as the last column.
 
-        The last column of a row is the version that is compared. `after` is the selected version and key of the row
-        before the page; None for the first page.
+        `after` is the selected version and key of the row before the page; None for the first page.
         """
         order = (version.expression, *self.keys)
         conditions = [
@@ -524,8 +523,7 @@ def _table(
 def _selected(field: TableColumn, kind: types.TypeEngine[Any], dialect: str) -> ColumnElement[Any]:
     """The column without a type, so that values are those of the driver; on PostgreSQL some types as text.
 
-    The driver parses JSON less strictly than we do, fails on times outside the calendar, and does not know arrays of
-    user-defined types.
+    Its driver parses JSON less strictly, fails on times outside the calendar, and knows no arrays of users' types.
     """
     plain: ColumnElement[Any] = column(field.name)
     if dialect != "postgresql":
