@@ -4,6 +4,14 @@
 FieldFault = tuple[str | None, str]
 
 
+class UnreadableError(Exception):
+    """A cell of a sheet that can't be read: what would be valid, and the texts in it that are not."""
+
+    def __init__(self, reason: str, *values: str) -> None:
+        super().__init__(reason)
+        self.reason, self.values = reason, values
+
+
 class RefusedRecordError(Exception):
     """A line or a row that is not a valid record, or not a change that can be applied."""
 

@@ -47,6 +47,7 @@ from indexer.records.shop import (
     assigned_countries,
     clean,
     not_blank,
+    one_of,
     rfc3339,
 )
 from indexer.records.urls import template_fault
@@ -85,18 +86,6 @@ def _bound_schema(bare: str) -> WithJsonSchema:
         {"type": "null"},
     ]
     return WithJsonSchema({"anyOf": forms, "description": f"A date and time as in RFC 3339; a bare date {bare}."})
-
-
-def _currency(code: str) -> str:
-    if code not in CURRENCIES:
-        raise ValueError("must be an ISO 4217 currency code in capitals")
-    return code
-
-
-def _country(code: str) -> str:
-    if code not in COUNTRY_CODES:
-        raise ValueError("must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals")
-    return code
 
 
 def _destinations(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,12 +147,12 @@ Amount = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
 Currency = Annotated[
     str,
     Field(description="An ISO 4217 currency code in capitals.", json_schema_extra={"pattern": "^[A-Z]{3}$"}),
-    AfterValidator(_currency),
+    one_of(CURRENCIES, "must be an ISO 4217 currency code in capitals"),
 ]
 Country = Annotated[
     str,
     Field(description="An assigned ISO 3166-1 alpha-2 code, or XK.", json_schema_extra={"pattern": "^[A-Z]{2}$"}),
-    AfterValidator(_country),
+    one_of(COUNTRY_CODES, "must be an assigned ISO 3166-1 alpha-2 code (or XK) in capitals"),
 ]
 # Without WORLDWIDE: only a known country blocks (A5), so a code blocked everywhere would be blocked nowhere.
 BlockedCountries = Annotated[

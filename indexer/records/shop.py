@@ -4,6 +4,7 @@ A reason never repeats the invalid value, which may belong to a shop that is not
 """
 
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeVar
@@ -104,6 +105,17 @@ def _logo(text: str) -> str:
     if len(url.href) > _MAX_LOGO:
         raise ValueError(f"is longer than {_MAX_LOGO} characters as browsers write it")
     return url.href
+
+
+def one_of(known: Collection[str], reason: str) -> AfterValidator:
+    """Takes known values only."""
+
+    def read(value: str) -> str:
+        if value not in known:
+            raise ValueError(reason)
+        return value
+
+    return AfterValidator(read)
 
 
 def assigned_countries(codes: tuple[str, ...]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from index_mappings.generations import MissingChanges
 from index_mappings.values import microseconds, wire_timestamp
@@ -36,6 +36,7 @@ from indexer.records.shop import (
     Record,
     StrictModel,
     Timestamp,
+    one_of,
     validated,
 )
 from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, parsed_or_bytes, warn_of_blank_lines
@@ -61,17 +62,11 @@ _STREAM_BLOCK: Final = 64 * 1024
 _STREAM_BLOCKS: Final = 64
 
 
-def _known_type(kind: str) -> str:
-    if kind not in RECORDS:
-        raise ValueError(f"must be one of {', '.join(RECORDS)}")
-    return kind
-
-
 class StatedChange(StrictModel):
     """A line of `changes.ndjson`: a record that was created, replaced or deleted, before its fields are compared."""
 
     op: Literal["upsert", "delete"]
-    type: Annotated[str, AfterValidator(_known_type)]
+    type: Annotated[str, one_of(RECORDS, f"must be one of {', '.join(RECORDS)}")]
     record: dict[str, Any] | None = None
     key: Annotated[str, Field(max_length=MAX_KEY)] | None = None
     version: Annotated[int, Field(ge=0, le=MAX_VERSION)] | None = None

@@ -22,8 +22,8 @@ from babel.languages import get_official_languages
 
 from index_mappings.countries import COUNTRY_CODES, DESTINATIONS, GROUPS, WORLDWIDE, country_names
 from index_mappings.text import without_trade_marks, words_of
-from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.records.entities import has_entity
+from indexer.records.faults import UnreadableError
 from indexer.records.related import CURRENCIES
 
 _MAX_SLUG: Final = 100

@@ -10,7 +10,7 @@ from typing import Final
 
 from babel import Locale
 
-from indexer.catalogue.sheets.unreadable import UnreadableError
+from indexer.records.faults import UnreadableError
 
 # Orders of day, month and year, as --dates names them, in words.
 ORDERS: Final[Mapping[str, str]] = {"dmy": "day first", "mdy": "month first", "ymd": "year first"}

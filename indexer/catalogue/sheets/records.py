@@ -32,11 +32,10 @@ from indexer.catalogue.sheets.examined import examine
 from indexer.catalogue.sheets.files import SheetFile
 from indexer.catalogue.sheets.joined import Repeated, joined
 from indexer.catalogue.sheets.stated import Stated, read_mapping
-from indexer.catalogue.sheets.unreadable import UnreadableError
 from indexer.catalogue.sheets.values import VISIBILITIES, Faults
 from indexer.catalogue.sheets.workbooks.rows import NumberedCells
 from indexer.records.entities import decoded, ends_in_entity
-from indexer.records.faults import RefusedRecordError
+from indexer.records.faults import RefusedRecordError, UnreadableError
 from indexer.records.hiding import hiding_of
 from indexer.records.problems import CatalogueError, ProblemLog, numbered
 from indexer.records.related import RECORDS
@@ -254,7 +253,8 @@ class SheetRecords:
             name: text
             for name, position in self.columns.positions.items()
             if position < len(row)
-            and (text := _text_of(name, row[position]))
+            # Entities are decoded before a cell is split, but in a code, where none is certain.
+            and (text := (row[position] if name == "code" else decoded(row[position])).strip())
             and (name in _AS_THEY_ARE or not cells.is_blank(text))
         }
         # A shop that was hidden stays so: _set_defaults treats rows without a visibility.
@@ -342,11 +342,9 @@ class SheetRecords:
         """The fields of a row as a line of the catalogue, and the faults of those that can't be read."""
         fields: dict[str, Any] = {}
         faults: list[_Fault] = []
-        for name, text in stated.items():
+        for name in stated:
             try:
-                if name == "shop_id":
-                    fields[name] = self._shop_of(text)
-                elif name not in {"discount_kind", "free_shipping"} or self._kind != "coupons":
+                if name not in {"discount_kind", "free_shipping"} or self._kind != "coupons":
                     fields[name] = self._read(name, stated)
             except UnreadableError as error:
                 faults.append(_Fault(name, error.reason, error.values))
@@ -365,6 +363,10 @@ class SheetRecords:
     def _read(self, name: str, stated: Mapping[str, str]) -> object:
         """What the cell of a field says; UnreadableError if that is not clear. None for a discount that is not said."""
         text, read = stated[name], FIELDS[self._kind][name].read
+        if name == "shop_id" and text not in self._shops:
+            raise UnreadableError(self._no_shop(text), text)
+        if name == "shop_id":
+            return self._shops[text]
         if name == "visibility":
             return self._visibility_of(text)
         if read in DATES:
@@ -380,11 +382,6 @@ class SheetRecords:
         if not text and not ships_free and "discount_kind" not in stated:
             return None
         return cells.discount(text, stated.get("discount_kind", ""), currency, ships_free=ships_free)
-
-    def _shop_of(self, text: str) -> str:
-        if text in self._shops:
-            return self._shops[text]
-        raise UnreadableError(self._no_shop(text), text)
 
     def _no_shop(self, text: str) -> str:
         if self.stated.by_name:
@@ -489,11 +486,6 @@ class SheetRecords:
                 raise _BadRowError(_Fault(name, reason, (of,)))
 
 
-def _text_of(name: str, cell: str) -> str:
-    """The text of a cell of a field; entities are decoded before it is split, but in a code, where none is certain."""
-    return (cell if name == "code" else decoded(cell)).strip()
-
-
 def _shop_ids(directory: Path, references: Collection[str], *, by_name: bool = False) -> Mapping[str, str]:
     """The ids of the shops of a catalogue, by these references: ids, domains (R1), or unique whole names (`by_name`).
 
@@ -508,7 +500,10 @@ def _shop_ids(directory: Path, references: Collection[str], *, by_name: bool = F
         if shop.id in of_ids:
             ids[shop.id] = shop.id
         if shop.domain in wanted:
-            owners[shop.domain] = min(shop, owners.get(shop.domain, shop), key=_preference)
+            owners[shop.domain] = min(
+                (shop, owners.get(shop.domain, shop)),
+                key=lambda one: (not is_public(one), -(one.popularity or 0), one.id),
+            )
         if by_name and shop.name in references:
             named.setdefault(shop.name, set()).add(shop.id)
     by_names = {name: next(iter(found)) for name, found in named.items() if len(found) == 1}
@@ -541,10 +536,6 @@ def _shops_of(directory: Path, problems: ProblemLog | None = None) -> Iterator[S
     problems = problems or ProblemLog()
     for _, shop in NdjsonCatalogue(directory, lenient=True).records("shops", problems, lambda _: None):
         yield shop
-
-
-def _preference(shop: ShopRecord) -> tuple[bool, float, str]:
-    return not is_public(shop), -(shop.popularity or 0), shop.id
 
 
 def id_of(domain: str) -> str:

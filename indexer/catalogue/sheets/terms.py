@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from indexer.catalogue.sheets.cells import WORDS, is_blank, plain
-from indexer.catalogue.sheets.unreadable import UnreadableError
+from indexer.records.faults import UnreadableError
 from indexer.records.related import POLICY_FIELDS, RETURN_METHODS
 
 _RETURNS, _PAYMENT, _PROTECTION = POLICY_FIELDS

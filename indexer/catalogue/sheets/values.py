@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from indexer.catalogue.sheets.cells import WORDS, is_blank, is_named, is_place, is_zero, minimum, plain, plain_name
 from indexer.catalogue.sheets.dates import is_date
-from indexer.catalogue.sheets.unreadable import UnreadableError
+from indexer.records.faults import UnreadableError
 from indexer.records.problems import MAX_SHOWN, Problem, shown
 
 VISIBILITIES: Final = ("public", "under_review", "removed")
@@ -108,7 +108,8 @@ class Column(Values):
         """
         if self.rows.keys() <= WORDS["yes"] | WORDS["no"]:
             return None  # no is also the code of a country
-        said = {value: rows for value, rows in self.rows.items() if not _says_nothing(value)}
+        nothing = WORDS["none"] | WORDS["unlimited"]
+        said = {value: rows for value, rows in self.rows.items() if not (is_blank(value) or plain(value) in nothing)}
         possible = [one for one in _LIMITS if any(name in fields for name in one.of)]
         for one in possible:
             if 2 * sum(rows for value, rows in said.items() if one.holds(value)) > sum(said.values()) + self.others:
@@ -219,10 +220,6 @@ def _is_amount(text: str) -> bool:
             not text.replace(".", "").replace(",", "").isdigit() and re.search(r"[^\W\d]|[^\w\s.,'’]", text) is not None
         )
     return False
-
-
-def _says_nothing(text: str) -> bool:
-    return is_blank(text) or plain(text) in WORDS["none"] | WORDS["unlimited"]
 
 
 def _has_digit(text: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from indexer.catalogue.sheets import cells
 from indexer.catalogue.sheets.dates import date_or_time
-from indexer.catalogue.sheets.unreadable import UnreadableError
+from indexer.records.faults import UnreadableError
 from tests.unit.indexer.catalogue.imports import Catalogue
 
 COUPONS: Final = ("--kind", "coupons")
