@@ -351,13 +351,6 @@ def test_what_runs_has_no_root_no_shell_around_it_and_nothing_of_the_build_but_t
     assert not [found for found in instructions() if found.name in {"ADD", "VOLUME", "SHELL", "ONBUILD"}]
 
 
-def test_commit_and_time_come_by_build_arguments_and_are_empty_without() -> None:
-    for stage in stages():
-        assert stage.arguments == {"COMMIT": "", "BUILT_AT": ""}
-        given = stage.environment(COMMIT="c", BUILT_AT="t")
-        assert (given["SHOP_DIRECTORY_COMMIT"], given["SHOP_DIRECTORY_BUILT_AT"]) == ("c", "t")
-
-
 def test_the_builder_is_sent_what_the_image_copies_and_nothing_else() -> None:
     lines = [line for line in (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").split("\n") if line]
     rules = [line for line in lines if not line.startswith("#")]
