@@ -31,8 +31,7 @@ FreshStateOption = Annotated[
     bool, _safety("--fresh-state", "Ignore versions and deletions from before this catalogue.")
 ]
 AcceptanceOption = Annotated[
-    Path | None,
-    _safety("--acceptance", "An NDJSON file of acceptance queries, which must pass before publishing."),
+    Path | None, _safety("--acceptance", "An NDJSON file of acceptance queries, which must pass before publishing.")
 ]
 DryRunOption = Annotated[bool, _safety("--dry-run", "Read, validate, project and count; write nothing.")]
 IfChangedOption = Annotated[

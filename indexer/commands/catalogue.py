@@ -204,12 +204,7 @@ SheetKindOption = Annotated[
     _in_files("--kind", "What a row is: shops, coupons, offers, shipping or policies.", autocompletion=_sheet_kinds),
 ]
 MapOption = Annotated[
-    list[str] | None,
-    _in_files(
-        "--map",
-        "The field of a column. Repeatable.",
-        metavar="COLUMN=FIELD",
-    ),
+    list[str] | None, _in_files("--map", "The field of a column. Repeatable.", metavar="COLUMN=FIELD")
 ]
 IgnoreOption = Annotated[
     list[str] | None, _in_files("--ignore", "A column that is left out. Repeatable.", metavar="COLUMN")

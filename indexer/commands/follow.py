@@ -38,8 +38,7 @@ MicroBatchOption = Annotated[
     int, _pace("--micro-batch", "The most changes that readers see together.", min=1, max=100_000)
 ]
 ReconcileOption = Annotated[
-    float,
-    _pace("--reconcile", "Documents a second to compare, and repair, between changes; 0 for none.", min=0),
+    float, _pace("--reconcile", "Documents a second to compare, and repair, between changes; 0 for none.", min=0)
 ]
 
 

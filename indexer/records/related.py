@@ -46,6 +46,7 @@ from indexer.records.shop import (
     Timestamp,
     assigned_countries,
     clean,
+    codes_field,
     not_blank,
     one_of,
     rfc3339,
@@ -157,23 +158,14 @@ Country = Annotated[
 # Without WORLDWIDE: only a known country blocks (A5), so a code blocked everywhere would be blocked nowhere.
 BlockedCountries = Annotated[
     tuple[str, ...],
-    Field(
-        strict=False,
-        max_length=300,
-        description="Assigned ISO 3166-1 alpha-2 codes and XK.",
-        json_schema_extra={"items": {"type": "string", "pattern": "^[A-Z]{2}$"}},
-    ),
+    codes_field("Assigned ISO 3166-1 alpha-2 codes and XK.", type="string", pattern="^[A-Z]{2}$"),
     AfterValidator(assigned_countries),
 ]
 Destinations = Annotated[
     tuple[str, ...],
-    Field(
-        strict=False,
-        max_length=300,
-        description=f"Assigned ISO 3166-1 alpha-2 codes, XK, and the groups {', '.join(GROUPS)} and {WORLDWIDE}.",
-        json_schema_extra={
-            "items": {"anyOf": [{"pattern": "^[A-Z]{2}$", "type": "string"}, {"enum": [*GROUPS, WORLDWIDE]}]}
-        },
+    codes_field(
+        f"Assigned ISO 3166-1 alpha-2 codes, XK, and the groups {', '.join(GROUPS)} and {WORLDWIDE}.",
+        anyOf=[{"pattern": "^[A-Z]{2}$", "type": "string"}, {"enum": [*GROUPS, WORLDWIDE]}],
     ),
     AfterValidator(_destinations),
 ]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from index_mappings.countries import COUNTRY_CODES
 from index_mappings.documents import WORLDWIDE
@@ -163,13 +163,19 @@ SourceText = Annotated[str, Field(max_length=2_048), AfterValidator(clean)]
 Timestamp = Annotated[
     datetime | None, Field(description="A date and time as in RFC 3339, with its offset."), BeforeValidator(rfc3339)
 ]
+
+
+def codes_field(description: str, **items: JsonValue) -> Any:  # noqa: ANN401 - what pydantic's Field returns
+    """A list of codes, with what JSON Schema says of each."""
+    return Field(strict=False, max_length=300, description=description, json_schema_extra={"items": items})
+
+
 CountryCodes = Annotated[
     tuple[str, ...],
-    Field(
-        strict=False,
-        max_length=300,
-        description="Assigned ISO 3166-1 alpha-2 codes and XK, or WORLDWIDE alone; empty where nothing is stated.",
-        json_schema_extra={"items": {"type": "string", "pattern": "^([A-Z]{2}|WORLDWIDE)$"}},
+    codes_field(
+        "Assigned ISO 3166-1 alpha-2 codes and XK, or WORLDWIDE alone; empty where nothing is stated.",
+        type="string",
+        pattern="^([A-Z]{2}|WORLDWIDE)$",
     ),
     AfterValidator(country_list),
 ]
@@ -242,9 +248,7 @@ class ShopRecord(Record):
     name: Name
     domain: Host
     categories: Annotated[
-        tuple[CategoryRecord, ...],
-        Field(min_length=1, max_length=20, strict=False),
-        AfterValidator(_each_slug_once),
+        tuple[CategoryRecord, ...], Field(min_length=1, max_length=20, strict=False), AfterValidator(_each_slug_once)
     ]
     countries: CountryCodes = ()
     popularity: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None

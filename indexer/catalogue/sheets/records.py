@@ -95,12 +95,7 @@ class SheetRecords:
     """The records of one kind of a sheet, and what became of its rows; `kind` is one of FIELDS."""
 
     def __init__(
-        self,
-        file: SheetFile,
-        kind: str = "shops",
-        *,
-        stated: Stated | None = None,
-        mapping: Path | None = None,
+        self, file: SheetFile, kind: str = "shops", *, stated: Stated | None = None, mapping: Path | None = None
     ) -> None:
         """Read the header; CatalogueError if there is none, or no column for a field that every record needs.
 
@@ -132,11 +127,7 @@ class SheetRecords:
         column, self.visibilities = stated_values(self.stated.values, names)
         implied = () if column is None else (f"{column}=visibility",)
         self.columns: Columns = columns_of(
-            names,
-            (*implied, *self.stated.columns),
-            kind,
-            ignored=self.stated.ignored,
-            constants=self.stated.constants,
+            names, (*implied, *self.stated.columns), kind, ignored=self.stated.ignored, constants=self.stated.constants
         )
         self._refuse_constants()
         if column is not None:

@@ -192,10 +192,7 @@ def _foreign_directory(server: Server) -> None:
     ],
 )
 def test_a_failed_night_says_why_and_ends_with_a_code_that_is_not_tried_again(
-    server: Server,
-    failure: Callable[[Server], None],
-    code: ExitCode,
-    words: str,
+    server: Server, failure: Callable[[Server], None], code: ExitCode, words: str
 ) -> None:
     failure(server)
     done = server.night()

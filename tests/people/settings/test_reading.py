@@ -355,10 +355,7 @@ MISSPELT: Final = f"SHOP_DIRECTORY_OPENSEARCH_URL {NO_SETTING} Did you mean SHOP
         (
             "index status",
             {"OPENSEARCH_URL": CANARY, "OPENSEARCH_USERS": CANARY},
-            [
-                MISSPELT,
-                f"SHOP_DIRECTORY_OPENSEARCH_USERS {NO_SETTING} Did you mean SHOP_DIRECTORY_OPENSEARCH_USER?",
-            ],
+            [MISSPELT, f"SHOP_DIRECTORY_OPENSEARCH_USERS {NO_SETTING} Did you mean SHOP_DIRECTORY_OPENSEARCH_USER?"],
         ),
         # Two letters that are exchanged.
         (

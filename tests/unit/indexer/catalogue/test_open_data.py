@@ -42,10 +42,7 @@ def test_a_brand_becomes_a_shop_with_what_is_stated_and_nothing_else(tmp_path: P
         "id": "reed-2",
         "name": "Reed",
         "domain": "reed.example",
-        "categories": [
-            {"slug": "clothes-underwear", "name": "Underwear"},
-            {"slug": "clothes", "name": "Clothing"},
-        ],
+        "categories": [{"slug": "clothes-underwear", "name": "Underwear"}, {"slug": "clothes", "name": "Clothing"}],
         "countries": ["DE", "FR", "GB", "US"],
         "popularity": 4.0,
         "aliases": ["The Reed", "Reeds", "リード"],

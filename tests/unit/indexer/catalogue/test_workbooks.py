@@ -266,10 +266,7 @@ def test_every_kind_of_cell_of_an_ods_is_read(given: Import) -> None:
         ods_row("<table:table-cell/>", attributes='table:number-rows-repeated="1048570"'),
     )
     assert _rows(given, ods("".join(rows))) == [
-        (
-            4,
-            ["Möbel  Nord\nzwei", "1.2340", "007", "2035-12-31", "2026-10-01T09:30:00", "true", "", "", "", "all"],
-        ),
+        (4, ["Möbel  Nord\nzwei", "1.2340", "007", "2035-12-31", "2026-10-01T09:30:00", "true", "", "", "", "all"]),
         (5, ["b", *[""] * 8, "all"]),
         (6, ["b", *[""] * 8, "all"]),
     ]

@@ -131,7 +131,7 @@ def test_a_file_that_was_replaced_or_cut_short_is_read_from_its_beginning_and_th
         (
             f"{NOT_THE_FORMER}The former file was read to its end of that time, {size} bytes;"
             " what was appended later is missing until a full build"
-        ),
+        )
     ]
 
 
