@@ -55,9 +55,8 @@ def export(sink: Sink, directory: Path, options: ExportOptions, now: datetime | 
     live = sink.live()
     if live is None or not live.readable:
         raise StateError("no generation that can be read is live: build one first, by shop-directory index build")
-    run = _Export(sink, live, options, now or datetime.now(UTC))
     with _replaced(directory) as folder:
-        return run.write(folder)
+        return _Export(sink, live, options, now or datetime.now(UTC)).write(folder)
 
 
 class _Export:
@@ -101,7 +100,6 @@ class _Export:
             yield record
 
     def _documents(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The ids and stored parts of all documents of a kind, by id."""
         after: str | None = ""
         while after is not None:
             with self._reading() as reader:
@@ -110,7 +108,6 @@ class _Export:
             after = page[-1][0] if page else None
 
     def _still_public(self) -> frozenset[str]:
-        """The shops that no change has hidden during the run."""
         found: set[str] = set()
         listed = sorted(self._owners)
         for start in range(0, len(listed), _PAGE):

@@ -19,7 +19,6 @@ CHANGE: Final = "change"
 KINDS: Final = (*RECORDS, CHANGE)
 
 _REF: Final = "#/$defs/{model}"
-_WHOLE_NUMBER: Final = {"type": "integer"}
 _TEXT: Final = {"type": "string"}
 
 
@@ -98,6 +97,6 @@ def _change(stated: dict[str, Any]) -> dict[str, Any]:
 
 def _versions() -> list[dict[str, Any]]:
     return [
-        {"required": ["version"], "properties": {"version": _WHOLE_NUMBER}},
+        {"required": ["version"], "properties": {"version": {"type": "integer"}}},
         {"required": ["updated_at"], "properties": {"updated_at": _TEXT}},
     ]

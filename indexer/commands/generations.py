@@ -80,7 +80,6 @@ def status_command(
 
 
 def _missing_changes(sink: "Sink") -> "MissingChanges | None":
-    """The changes that the live generation is known to lack."""
     live = sink.live()
     if live is None or not live.readable:
         return None

@@ -432,7 +432,6 @@ class ChangeFile(ChangeSource):
         return newer, False
 
     def _note_missing(self, size: int | None, following: LogFile) -> None:
-        """Note that bytes before a file are missing, or of a file that can't be read."""
         self._missing = _missing(size, following.stat.st_mtime_ns)
         self._reported_at = None
 

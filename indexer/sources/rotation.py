@@ -110,19 +110,14 @@ def rotated_files(path: Path) -> list[Rotated]:
     """
     found = {one.path.name: one for one in _siblings(path) if one.order is not None}
     files = [one for one in found.values() if not (one.is_compressed and one.path.stem in found)]
-    return in_order(files)
+    forms = {(one.is_numbered, len(one.order or ())) for one in files}
+    says_order = len(forms) == 1 and all(one.is_numbered or _is_dated(one.order or ()) for one in files)
+    return sorted(files, key=lambda one: (one.order or ()) if says_order else (one.modified_ns,))
 
 
 def other_copies(path: Path) -> list[Rotated]:
     """Other files whose names begin with the log's."""
     return [one for one in _siblings(path) if one.order is None]
-
-
-def in_order(files: Sequence[Rotated]) -> list[Rotated]:
-    """Files of a rotation, oldest first."""
-    forms = {(one.is_numbered, len(one.order or ())) for one in files}
-    says_order = len(forms) == 1 and all(one.is_numbered or _is_dated(one.order or ()) for one in files)
-    return sorted(files, key=lambda one: (one.order or ()) if says_order else (one.modified_ns,))
 
 
 def _is_dated(order: tuple[int, ...]) -> bool:

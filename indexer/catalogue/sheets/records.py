@@ -289,7 +289,6 @@ class SheetRecords:
         return record, faults
 
     def _validated(self, fields: Mapping[str, Any], row: Sequence[str]) -> tuple[Record | None, list[_Fault]]:
-        """The record of fields, or its faults."""
         try:
             return validated(self._model, fields, lenient=False), []
         except RefusedRecordError as error:
@@ -405,7 +404,6 @@ class SheetRecords:
                 yield _Fault(name, f"has another currency than its row ({of_row})", (stated[name],))
 
     def _set_defaults(self, fields: dict[str, Any], stated: Mapping[str, str], row: Sequence[str]) -> Iterator[_Fault]:
-        """Add the values that a row may omit."""
         if self._kind == "coupons":
             fields.setdefault("verification_status", "unverified")
         if "id" not in stated and "id" in self._model.model_fields and (made := self._made_id(fields)):
@@ -470,7 +468,6 @@ class SheetRecords:
             raise _BadRowError(_Fault(name, reason, (f"{record.key} of line {first}",)))
 
     def _refuse_hidden(self, shop: ShopRecord) -> None:
-        """Refuse a public shop that a bad row hides."""
         for name, of in (("id", shop.id), ("domain", shop.domain)):
             if of in self._unreadable:
                 reason = f"is that of line {self._unreadable[of]}, a bad row that is not public: neither is used"

@@ -69,7 +69,6 @@ def _chosen(path: Path, sheets: tuple[Sheet, ...], wanted: str | None) -> str:
 
 
 def _extract(path: Path, wanted: str | None) -> Mapping[str, Any]:
-    """Write the rows of a sheet, and return its report."""
     book = _opened(path)
     name = _chosen(path, book.sheets, wanted)
     hidden = list[list[int]]()

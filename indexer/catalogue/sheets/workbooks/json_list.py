@@ -57,7 +57,6 @@ class JsonList:
         return [columns, *([entry.get(name, "") for name in columns] for entry in flat)]
 
     def _entries(self, document: Any) -> Sequence[Any]:  # noqa: ANN401 - any JSON
-        """The list that a document is or holds."""
         if not isinstance(document, dict):
             return document if isinstance(document, list) else ()
         if document.get("type") == "FeatureCollection" and isinstance(document.get("features"), list):
@@ -112,7 +111,6 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _has_list(value: Mapping[str, Any]) -> bool:
-    """Whether an object has a list of objects."""
     return any(
         isinstance(one, list) and one and all(isinstance(entry, dict) for entry in one) for one in value.values()
     )

@@ -111,7 +111,6 @@ def _targets(archive: Archive, member: str) -> Mapping[str, list[tuple[str, str]
 
 
 def _formats(archive: Archive, member: str) -> Iterator[NumberFormat]:
-    """The formats of the styles of cells, by their numbers."""
     known = dict[int, NumberFormat](BUILT_IN)
     for _, element in archive.elements(member, "numFmt", "cellXfs"):
         if element.tag == "numFmt":
