@@ -39,7 +39,7 @@ from indexer.records.shop import (
     one_of,
     validated,
 )
-from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, parsed_or_bytes, warn_of_blank_lines
+from indexer.sources.lines import MAX_LINE, Line, LineCutter, parsed, parsed_or_bytes
 from indexer.sources.protocol import Change, ChangeBatch, ChangeSource, RefusedChange
 from indexer.sources.rotation import LogFile, Rotated, UnreadableFileError, has_holes, other_copies, rotated_files
 
@@ -248,7 +248,6 @@ class ChangeFile(ChangeSource):
         self._reported_at: str | None = None
         # The newest file, while too many others are open.
         self._unopened: os.stat_result | None = None
-        self._blank = 0
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:
         """The next changes; none while the file does not exist, CatalogueError if it is not a regular file."""
@@ -456,8 +455,6 @@ class ChangeFile(ChangeSource):
         if ended:
             cutter.end()
         changes, refused = gather(cutter, lambda: False, self.path.name, limit, lenient=self._lenient)
-        warn_of_blank_lines(self.path.name, self._blank, self._blank + cutter.blank)
-        self._blank += cutter.blank
         if not cutter.more and len(block) == _FILE_BLOCK:
             cutter.feed(file.plain.read(MAX_LINE + 1))
         # The mark is made of the bytes that were read: those in the file may have been replaced since.
@@ -544,9 +541,7 @@ class ChangeStream(ChangeSource):
 
     def read(self, position: str | None, limit: int) -> ChangeBatch:  # noqa: ARG002 - a stream has no positions
         """The changes that are available; a failure is raised as CatalogueError after all changes before it."""
-        blank = self._cutter.blank
         changes, refused = gather(self._cutter, self._pull, self._name, limit, lenient=self._lenient)
-        warn_of_blank_lines(self._name, blank, self._cutter.blank)
         while not self._cutter.more and self._pull():
             pass
         if self._failure is not None and not (changes or refused or self._cutter.more):

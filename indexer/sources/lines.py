@@ -4,7 +4,6 @@ Memory is bounded by one line: only the beginning of a line that is too long is 
 a time, as a few kilobytes of gzip can hold millions of them.
 """
 
-import logging
 import re
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,10 +14,7 @@ from indexer.records.faults import RefusedRecordError
 MAX_LINE: Final = 1024 * 1024
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 BEGINNING: Final = 1_024
-# More blank lines than this in one file are reported: it is not what its producer meant to write.
-MANY_BLANK: Final = 1_000_000
 
-_LOG: Final = logging.getLogger(__name__)
 _END: Final = b"\n"
 _BLANK: Final = re.compile(rb"\s*\n")
 
@@ -54,15 +50,14 @@ class LineCutter:
     """Cuts the bytes that it is fed with into whole lines.
 
     `number` counts the lines, those before the first byte included; `skipping` says whether the rest of a line that was
-    returned as too long is still to come; `consumed` bytes and `blank` lines are counted from the first byte on. A line
-    has at most `longest` bytes without its line feed.
+    returned as too long is still to come; `consumed` bytes are counted from the first one on. A line has at most
+    `longest` bytes without its line feed.
     """
 
     def __init__(self, number: int = 0, *, skipping: bool = False, longest: int = MAX_LINE) -> None:
         self.number = number
         self.skipping = skipping
         self.consumed = 0
-        self.blank = 0
         self.longest = longest
         self._bytes = b""
         self._offset = 0
@@ -103,7 +98,6 @@ class LineCutter:
             text = text.removeprefix(BYTE_ORDER_MARK) if self.number == 1 else text
             if too_long or not (text.isspace() or not text):
                 return Line(self.number, text, too_long)
-            self.blank += 1
             self._skip_blank()
 
     @property
@@ -120,13 +114,5 @@ class LineCutter:
     def _skip_blank(self) -> None:
         """Consume blank lines that follow and are whole, of which none is longer than a line may be."""
         if blank := _BLANK.match(self._bytes, self._offset, self._offset + self.longest):
-            lines = blank[0].count(_END)
-            self.number += lines
-            self.blank += lines
+            self.number += blank[0].count(_END)
             self._consume_through(blank.end() - 1)
-
-
-def warn_of_blank_lines(name: str, before: int, after: int) -> None:
-    """Log once that a source has many blank lines: when their number, from `before` to `after`, passes the bound."""
-    if before <= MANY_BLANK < after:
-        _LOG.warning("%s has more than %s blank lines, which are skipped", name, f"{MANY_BLANK:,}")

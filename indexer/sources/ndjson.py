@@ -22,7 +22,7 @@ from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import validated
 from indexer.sources.changes import ChangeFile
-from indexer.sources.lines import BYTE_ORDER_MARK, Line, LineCutter, parsed, warn_of_blank_lines
+from indexer.sources.lines import BYTE_ORDER_MARK, Line, LineCutter, parsed
 from indexer.sources.protocol import NumberedRecord, without_mixed_versions
 
 CHANGES: Final = "changes.ndjson"
@@ -223,4 +223,3 @@ def lines_of(path: Path, advance: Advance) -> Iterator[Line]:
         raise CatalogueError(f"{path} is damaged or truncated after line {cutter.number}: write it again") from error
     except OSError as error:
         raise CatalogueError(f"{path} cannot be read: {error.strerror}") from error
-    warn_of_blank_lines(path.name, 0, cutter.blank)

@@ -253,7 +253,7 @@ def test_blank_lines_are_skipped_many_at_a_time(blank: bytes) -> None:
     finally:
         sys.setprofile(None)
     assert lines == [Line(1, b"a", too_long=False), Line(number + 2, b"b", too_long=False)]
-    assert (cutter.blank, calls < 1_000) == (number, True)
+    assert calls < 1_000
 
 
 @given(

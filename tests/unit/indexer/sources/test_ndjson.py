@@ -15,7 +15,7 @@ from indexer.records.problems import CatalogueError, Problem, ProblemLog
 from indexer.records.related import RECORDS
 from indexer.records.shop import VERSION, Order
 from indexer.sources.changes import ChangeFile
-from indexer.sources.lines import MANY_BLANK, MAX_LINE
+from indexer.sources.lines import MAX_LINE
 from indexer.sources.ndjson import NdjsonCatalogue, refuse_other_formats
 from indexer.sources.protocol import Change, ChangeBatch, Source
 from tests.support.catalogues import shop, write_catalogue_directory
@@ -151,14 +151,10 @@ def test_a_directory_without_shops_and_no_directory_at_all_are_refused(tmp_path:
         NdjsonCatalogue(tmp_path / "gone")
 
 
-@pytest.mark.parametrize(("blank", "said"), [(MANY_BLANK, 0), (MANY_BLANK + 1, 1)])
-def test_a_million_blank_lines_are_skipped_and_more_are_reported(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, blank: int, said: int
-) -> None:
+def test_a_million_blank_lines_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "mine.ndjson.gz"
-    path.write_bytes(gzip.compress(_line("A") + b"\n" * blank + _line("B")))
-    assert _read(path) == ([(1, "A"), (blank + 2, "B")], [], path.stat().st_size)
-    assert caplog.messages == ["mine.ndjson.gz has more than 1,000,000 blank lines, which are skipped"] * said
+    path.write_bytes(gzip.compress(_line("A") + b"\n" * 1_000_000 + _line("B")))
+    assert _read(path) == ([(1, "A"), (1_000_002, "B")], [], path.stat().st_size)
 
 
 def test_a_line_beyond_a_mebibyte_is_reported_and_passed_over_and_the_next_one_is_read(tmp_path: Path) -> None:
