@@ -191,16 +191,6 @@ def test_a_bad_entry_of_json_is_named_by_its_place(given: Import) -> None:
     assert given.run(text).stderr.startswith("list.csv:2: domain must be a host name")
 
 
-@pytest.mark.parametrize(
-    "text", ['["https://a.example"]', '{\n "items": [{"name": "A"}]\n}', '{"type":"X","features":[\n{}]}']
-)
-def test_a_catalogue_that_is_one_json_document_is_refused_with_what_to_do(given: Import, text: str) -> None:
-    given.file.write_text(text)
-    done = CliRunner().invoke(catalogue, ["validate", str(given.file)])
-    message = "is one JSON document, and a catalogue has one object per line: make a catalogue of it by shop-directory"
-    assert (done.exit_code, message in done.output) == (1, True)
-
-
 NO_HEADER: Final = "Lamp North,https://lamp.example,Lighting\nBook Barn,book.example,Books\n"
 
 

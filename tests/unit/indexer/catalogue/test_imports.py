@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import xlsxwriter
 from typer.testing import CliRunner
 
 from indexer.catalogue.sheets.columns import FIELDS
@@ -23,6 +22,7 @@ from indexer.commands.catalogue import catalogue
 from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import FROM_SHEETS
 from tests.unit.indexer.catalogue.imports import Catalogue, Import
+from tests.unit.indexer.catalogue.workbooks import xlsx
 
 ROWS: Final = tomllib.loads(Path(__file__).with_name("sheet_rows.toml").read_text(encoding="utf-8"))["rows"]
 
@@ -285,15 +285,6 @@ def test_a_kill_at_any_step_leaves_the_old_file_or_the_new_one(stocked: Catalogu
     assert (seen[0], seen[-1], len(seen) > 5) == (True, False, True)
 
 
-def workbook(path: Path, **sheets: list[list[object]]) -> Path:
-    with xlsxwriter.Workbook(path, {"default_date_format": "dd.mm.yyyy"}) as book:
-        for name, rows in sheets.items():
-            sheet = book.add_worksheet(name)
-            for at, row in enumerate(rows):
-                sheet.write_row(at, 0, row)
-    return path
-
-
 def test_a_workbook_is_read_with_its_numbers_and_dates(stocked: Catalogue) -> None:
     shops: list[list[object]] = [
         ["id", "name", "url", "category", "country", "visits"],
@@ -304,32 +295,26 @@ def test_a_workbook_is_read_with_its_numbers_and_dates(stocked: Catalogue) -> No
         ["shop", "code", "discount", "expires", "verified at", "status", "minimum"],
         ["m.example", 2026, "10 %", date(2035, 12, 31), datetime(2026, 10, 1, 9, 30), "active", 4.35 * 100],  # noqa: DTZ001
     ]
-    book = workbook(stocked.file.with_suffix(".xlsx"), Shops=shops, Codes=codes)
+    book = xlsx(shops, Codes=codes)
     euro = ("--currency", "EUR")
-    (shop,) = stocked.shops(book.read_bytes())
+    (shop,) = stocked.shops(book)
     assert (shop["id"], shop["name"], shop["countries"], shop["popularity"]) == ("1001", "Möbel", ["PL"], 1.234)
-    assert stocked.run(book.read_bytes()).stdout.splitlines()[0] == "Sheet 'Shops'; --sheet reads another one: 'Codes'"
-    refused = stocked.run(book.read_bytes(), "--sheet", "Codes", "--kind", "coupons")
+    assert stocked.run(book).stdout.splitlines()[0] == "Sheet 'Shops'; --sheet reads another one: 'Codes'"
+    refused = stocked.run(book, "--sheet", "Codes", "--kind", "coupons")
     assert "the column 'status' looks as if it said which coupons are suspended ('active' 1)" in refused.stderr
-    (coupon,) = stocked.records("coupons", book.read_bytes(), "--sheet", "Codes", "--map", "status=", *euro)
+    (coupon,) = stocked.records("coupons", book, "--sheet", "Codes", "--map", "status=", *euro)
     assert coupon["min_order"]["amount"] == "435"
     assert (coupon["shop_id"], coupon["code"], coupon["discount"]["value"]) == ("1001", "2026", "10")
     assert (coupon["valid_until"], coupon["last_verified_at"]) == ("2035-12-31T23:59:59Z", "2026-10-01T09:30:00Z")
-    missing = stocked.run(book.read_bytes(), "--sheet", "Stores")
+    missing = stocked.run(book, "--sheet", "Stores")
     assert "list.csv has no sheet 'Stores': name one of 'Shops', 'Codes'." in missing.stderr
-    bad = stocked.run(workbook(book, Shops=[*shops, ["x", "Y", "nohost", "X"]]).read_bytes())
+    bad = stocked.run(xlsx([*shops, ["x", "Y", "nohost", "X"]]))
     assert bad.stderr.startswith("list.csv:4: domain must be a host name with at least two labels: 'nohost'\n")
 
 
 def test_a_merged_cell_is_said_of_all_its_rows(stocked: Catalogue) -> None:
-    book = stocked.file.with_suffix(".xlsx")
-    with xlsxwriter.Workbook(book) as made:
-        sheet = made.add_worksheet()
-        sheet.write_row(0, 0, ["shop", "code", "expires"])
-        for row, code in enumerate("ABC", 1):
-            sheet.write_row(row, 0, ["lamp", code])
-        sheet.merge_range(1, 2, 2, 2, "31.12.2035")
-    found = stocked.records("coupons", book.read_bytes())
+    rows = [["shop", "code", "expires"], *(["lamp", code] for code in "ABC")]
+    found = stocked.records("coupons", xlsx(rows, lambda sheet: sheet.merge_range(1, 2, 2, 2, "31.12.2035")))
     assert [record.get("valid_until") for record in found] == ["2035-12-31T23:59:59Z"] * 2 + [None]
 
 

@@ -517,9 +517,3 @@ def test_a_wrong_record_is_reported_by_file_line_and_field_with_what_is_allowed(
     assert _problems(tmp_path, kind, records) == [
         Problem(f"{kind}.ndjson", line, *found) for line, found in enumerate(zip(fields, reasons, strict=True), start=2)
     ]
-
-
-@pytest.mark.parametrize("kind", RECORDS)
-def test_an_unknown_field_is_reported_and_passed_over_by_lenient(tmp_path: Path, kind: str) -> None:
-    found = _problems(tmp_path, kind, [{**_first(kind), "colour": "red"}])
-    assert (len(found), validate(tmp_path, found.append, lenient=True).problems) == (1, 0)

@@ -127,15 +127,8 @@ def test_a_hidden_status_still_stops_the_import(given: Import) -> None:
 
 
 def _of_two_sheets(*, both_hidden: bool = False) -> bytes:
-    file = BytesIO()
-    with xlsxwriter.Workbook(file) as book:
-        for name in ("Old", "Shops"):
-            sheet = book.add_worksheet(name)
-            for at, row in enumerate([SHOPS[0], [name, f"{name}.example", "X"]]):
-                sheet.write_row(at, 0, row)
-        book.get_worksheet_by_name("Shops").activate()
-        book.get_worksheet_by_name("Old").hide()
-    made = file.getvalue()
+    old, new = ([SHOPS[0], [name, f"{name}.example", "X"]] for name in ("Old", "Shops"))
+    made = patched(xlsx(old, name="Old", Shops=new), "workbook.xml", 'name="Old"', 'name="Old" state="hidden"')
     return patched(made, "workbook.xml", 'name="Shops"', 'name="Shops" state="veryHidden"') if both_hidden else made
 
 

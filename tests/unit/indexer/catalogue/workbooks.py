@@ -18,14 +18,20 @@ _OLD: Final = Path(__file__).with_name("shops.xls")
 _NAMES: Final = "office table text style calcext"
 
 
-def xlsx(rows: Sequence[Sequence[object]] = SHOPS, change: Callable[[Worksheet], object] = lambda _: None) -> bytes:
-    """A workbook of one sheet, changed once its rows were written."""
+def xlsx(
+    rows: Sequence[Sequence[object]] = SHOPS,
+    change: Callable[[Worksheet], object] = lambda _: None,
+    name: str = "Shops",
+    **others: Sequence[Sequence[object]],
+) -> bytes:
+    """A workbook whose first sheet is changed once its rows were written."""
     file = BytesIO()
-    with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
-        sheet = book.add_worksheet("Shops")
-        for at, row in enumerate(rows):
-            sheet.write_row(at, 0, row)
-        change(sheet)
+    with xlsxwriter.Workbook(file, {"in_memory": True, "default_date_format": "dd.mm.yyyy"}) as book:
+        for title, listed in {name: rows, **others}.items():
+            sheet = book.add_worksheet(title)
+            for at, row in enumerate(listed):
+                sheet.write_row(at, 0, row)
+        change(book.get_worksheet_by_name(name))
     return file.getvalue()
 
 

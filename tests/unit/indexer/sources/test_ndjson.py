@@ -34,7 +34,17 @@ def test_a_csv_leads_to_the_command_that_imports_it(tmp_path: Path, name: str, t
     assert (done.exit_code, done.stderr) == (1, f"Nothing was published: {path} is a CSV: {advice}.\n")
 
 
-@pytest.mark.parametrize("text", [ARRAY, f" \n{ARRAY}", "[\n  {\n", json.dumps({"shops": []}, indent=2)])
+@pytest.mark.parametrize(
+    "text",
+    [
+        ARRAY,
+        f" \n{ARRAY}",
+        "[\n  {\n",
+        json.dumps({"shops": []}, indent=2),
+        '["https://a.example"]',
+        '{"features":[\n{}]}',
+    ],
+)
 def test_one_json_document_is_to_be_written_as_one_object_per_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "shops.json"
     path.write_text(text)
