@@ -14,16 +14,16 @@ from indexer.records.problems import MAX_SHOWN, CatalogueError
 class Field(NamedTuple):
     """A field of a kind.
 
-    `absent` is a record's value without such a column, blank where it must have one. `names` are names of columns, in
-    lower case with _ for other characters than letters and digits; the first name that a column has wins, before those
-    in other languages (`words.toml`). `read` is given the text of a cell, and with it what READ_WITH says. Without a
-    field that `limits` where or when a record counts, or which record replaces another one, the record would say more
-    than the sheet does. `nothing` are the tables of words by which a cell says that there is no such limit or entry.
+    `names` are those of columns, as `plain`; the first one that a column has wins, before those in other languages
+    (`words.toml`). `read` is given the text of a cell, and more if it is of DATES or AMOUNTS. `absent` is a record's
+    value without such a column, blank where it must have one. Without a field that `limits` where or when a record
+    counts, or which one replaces another, the record would say more than the sheet does. `nothing` are the tables of
+    words by which a cell says that there is no such limit or entry.
     """
 
-    absent: str
     names: str
     read: Callable[..., object] = str
+    absent: str = "not stated"
     limits: bool = False
     nothing: str = ""
 
@@ -49,57 +49,60 @@ _EXCLUDED: Final = (
     "excluded_countries excluded_regions excluded_territories excluded_destinations exclude_countries exclude_regions"
     " excluded_locations not_valid_in not_available_in invalid_in restricted_countries"
 )
-_SOURCE: Final = Field("not stated", "source")
+_SOURCE: Final = Field("source")
 _SHOP: Final = Field(
-    "",
     "shop_id shop shop_domain domain merchant_id merchant store_id store website shop_url shop_name store_name"
     " merchant_name advertiser advertiser_name",
+    absent="",
 )
-_CURRENCY: Final = Field("as in the cell, or --currency", "currency currency_code", cells.currency)
-_VISIBILITY: Final = Field("public", "visibility")
-_SHOWN: Final = Field("as in the file that is replaced, else public", "visibility")
-_CHECKED: Final = Field("not stated", "checked_at checked last_checked checked_on date_checked", dates.timestamp)
+_CURRENCY: Final = Field("currency currency_code", cells.currency, absent="as in the cell, or --currency")
+_VISIBILITY: Final = Field("visibility", absent="public")
+_SHOWN: Final = Field("visibility", absent="as in the file that is replaced, else public")
+_CHECKED: Final = Field("checked_at checked last_checked checked_on date_checked", dates.timestamp)
 # No record has a currency, a discount_kind, free_shipping of coupons or, but for shops, a visibility: they say how
 # other fields are read, and which rows are left out. Policies may have a column for each kind.
 FIELDS: Final[Mapping[str, Mapping[str, Field]]] = {
     "shops": {
-        "id": Field("made from the domain", "id shop_id shopid merchant_id store_id key identifier"),
+        "id": Field("id shop_id shopid merchant_id store_id key identifier", absent="made from the domain"),
         "name": Field(
-            "", "name shop_name store_name merchant_name display_name shop store merchant brand title company"
+            "name shop_name store_name merchant_name display_name shop store merchant brand title company", absent=""
         ),
         "domain": Field(
-            "", "domain domain_name shop_domain url shop_url website website_url web homepage site host hostname link"
+            "domain domain_name shop_domain url shop_url website website_url web homepage site host hostname link",
+            absent="",
         ),
         "categories": Field(
-            "--category", "categories category category_name sector industry vertical tags", cells.categories
+            "categories category category_name sector industry vertical tags", cells.categories, absent="--category"
         ),
-        "countries": Field("not stated", _COUNTRIES, cells.countries),
-        "popularity": Field("not known", "popularity score weight traffic visits visitors", cells.number),
+        "countries": Field(_COUNTRIES, cells.countries),
+        "popularity": Field("popularity score weight traffic visits visitors", cells.number, absent="not known"),
         "aliases": Field(
-            "none",
             "aliases alias aka also_known_as other_names alternative_names synonyms",
             cells.names,
+            absent="none",
             nothing="none",
         ),
         "checkout_hosts": Field(
-            "none", "checkout_hosts checkout_host checkout_domains checkout_domain", cells.several, nothing="none"
+            "checkout_hosts checkout_host checkout_domains checkout_domain",
+            cells.several,
+            absent="none",
+            nothing="none",
         ),
         # Only by --map, as the logos of other catalogues are often no https URLs.
-        "logo": Field("none", ""),
+        "logo": Field("", absent="none"),
         "visibility": _SHOWN,
         "source": _SOURCE,
     },
     "coupons": {
-        "id": Field("made from shop and code", "id coupon_id voucher_id key identifier"),
+        "id": Field("id coupon_id voucher_id key identifier", absent="made from shop and code"),
         "shop_id": _SHOP,
-        "code": Field("", "code coupon_code coupon voucher_code voucher promo_code promo", cells.code),
-        "title": Field("not stated", "title name description headline"),
-        "discount": Field("not stated", "discount discount_value value amount reduction"),
-        "discount_kind": Field("as in the cell", "discount_kind discount_type"),
-        "free_shipping": Field("as in the cell", "free_shipping free_delivery", cells.yes_or_no, nothing="none"),
+        "code": Field("code coupon_code coupon voucher_code voucher promo_code promo", cells.code, absent=""),
+        "title": Field("title name description headline"),
+        "discount": Field("discount discount_value value amount reduction"),
+        "discount_kind": Field("discount_kind discount_type", absent="as in the cell"),
+        "free_shipping": Field("free_shipping free_delivery", cells.yes_or_no, absent="as in the cell", nothing="none"),
         "currency": _CURRENCY,
         "min_order": Field(
-            "not stated",
             "min_order minimum_order min_order_value minimum_order_value minimum minimum_spend min_spend minimum_amount"
             " min_amount minimum_order_amount min_order_amount minimum_purchase min_purchase minimum_purchase_amount"
             " minimum_basket min_basket minimum_basket_value minimum_cart minimum_cart_value minimum_cart_amount"
@@ -108,79 +111,69 @@ FIELDS: Final[Mapping[str, Mapping[str, Field]]] = {
             limits=True,
             nothing="none",
         ),
-        "countries": Field("not stated", f"{_COUNTRIES} {_REGIONS}", cells.countries, limits=True),
+        "countries": Field(f"{_COUNTRIES} {_REGIONS}", cells.countries, limits=True),
         "valid_from": Field(
-            "not stated",
-            "valid_from starts_at start_date start starts",
-            dates.date_or_time,
-            limits=True,
-            nothing="none unlimited",
+            "valid_from starts_at start_date start starts", dates.date_or_time, limits=True, nothing="none unlimited"
         ),
         "valid_until": Field(
-            "no end",
             "valid_until valid_to expires_at expires expiry expiry_date expiration_date end_date ends_at end ends",
             dates.date_or_time,
+            absent="no end",
             limits=True,
             nothing="none unlimited",
         ),
-        "verification_status": Field("unverified", "verification_status verification", cells.plain),
-        "last_verified_at": Field("not stated", "last_verified_at verified_at last_verified", dates.timestamp),
-        "blocked_channels": Field("none", "blocked_channels", cells.choices, limits=True, nothing="none"),
+        "verification_status": Field("verification_status verification", cells.plain, absent="unverified"),
+        "last_verified_at": Field("last_verified_at verified_at last_verified", dates.timestamp),
+        "blocked_channels": Field("blocked_channels", cells.choices, absent="none", limits=True, nothing="none"),
         "blocked_countries": Field(
-            "none", f"blocked_countries {_EXCLUDED}", cells.countries, limits=True, nothing="none"
+            f"blocked_countries {_EXCLUDED}", cells.countries, absent="none", limits=True, nothing="none"
         ),
         "visibility": _VISIBILITY,
         "source": _SOURCE,
     },
     "offers": {
-        "id": Field("made from shop and URL or title", "id offer_id sku product_id item_id key identifier"),
+        "id": Field("id offer_id sku product_id item_id key identifier", absent="made from shop and URL or title"),
         "shop_id": _SHOP,
-        "title": Field("", "title name product product_name"),
-        "url": Field("not stated", "url link product_url offer_url"),
-        "price": Field("not stated", "price amount", cells.money),
+        "title": Field("title name product product_name", absent=""),
+        "url": Field("url link product_url offer_url"),
+        "price": Field("price amount", cells.money),
         "currency": _CURRENCY,
-        "availability": Field("not stated", "availability stock_status stock", terms.availability),
-        "updated_at": Field("not stated", "updated_at last_updated updated modified_at", dates.timestamp, limits=True),
+        "availability": Field("availability stock_status stock", terms.availability),
+        "updated_at": Field("updated_at last_updated updated modified_at", dates.timestamp, limits=True),
         "visibility": _VISIBILITY,
     },
     "shipping": {
         "shop_id": _SHOP,
         "destinations": Field(
-            "not stated",
             f"destinations destination ships_to shipping_countries delivery_countries delivers_to {_COUNTRIES}",
             cells.destinations,
         ),
-        "excluded": Field(
-            "not stated", f"excluded {_EXCLUDED} no_shipping_to", cells.destinations, limits=True, nothing="none"
-        ),
-        "destinations_exhaustive": Field("not stated", "destinations_exhaustive exhaustive", cells.yes_or_no),
-        "delivery_time": Field("not stated", "delivery_time delivery delivery_days shipping_time", cells.delivery_time),
+        "excluded": Field(f"excluded {_EXCLUDED} no_shipping_to", cells.destinations, limits=True, nothing="none"),
+        "destinations_exhaustive": Field("destinations_exhaustive exhaustive", cells.yes_or_no),
+        "delivery_time": Field("delivery_time delivery delivery_days shipping_time", cells.delivery_time),
         "free_shipping_threshold": Field(
-            "not stated",
-            "free_shipping_threshold free_shipping_from free_shipping free_from",
-            cells.minimum,
-            nothing="none",
+            "free_shipping_threshold free_shipping_from free_shipping free_from", cells.minimum, nothing="none"
         ),
         "currency": _CURRENCY,
         "checked_at": _CHECKED,
         "visibility": _VISIBILITY,
-        "source": Field("not stated", "source", cells.plain),
+        "source": Field("source", cells.plain),
     },
     "policies": {
         "shop_id": _SHOP,
-        "kind": Field("as its columns say", "kind policy policy_kind", terms.policy_kind),
-        "country": Field("not stated", "country country_code", cells.country, limits=True),
-        "category": Field("not stated", "category", terms.return_category, limits=True),
-        "days": Field("not stated", "days return_days return_window return_period", terms.days),
-        "counted_from": Field("not stated", "counted_from", terms.counted_from),
-        "fees": Field("not stated", "fees fee return_fees return_costs", terms.fees),
-        "methods": Field("not stated", "methods method", cells.names),
-        "countries": Field("not stated", "countries", cells.countries, limits=True),
-        "as_stated": Field("not stated", "as_stated text statement"),
-        "returns": Field("not stated", terms.COLUMNS_OF_KINDS["returns"], terms.returns),
-        "payment_methods": Field("not stated", terms.COLUMNS_OF_KINDS["payment_methods"], nothing="none"),
-        "buyer_protection": Field("not stated", terms.COLUMNS_OF_KINDS["buyer_protection"], nothing="none"),
-        "source": Field("", "source url"),
+        "kind": Field("kind policy policy_kind", terms.policy_kind, absent="as its columns say"),
+        "country": Field("country country_code", cells.country, limits=True),
+        "category": Field("category", terms.return_category, limits=True),
+        "days": Field("days return_days return_window return_period", terms.days),
+        "counted_from": Field("counted_from", terms.counted_from),
+        "fees": Field("fees fee return_fees return_costs", terms.fees),
+        "methods": Field("methods method", cells.names),
+        "countries": Field("countries", cells.countries, limits=True),
+        "as_stated": Field("as_stated text statement"),
+        "returns": Field(terms.COLUMNS_OF_KINDS["returns"], terms.returns),
+        "payment_methods": Field(terms.COLUMNS_OF_KINDS["payment_methods"], nothing="none"),
+        "buyer_protection": Field(terms.COLUMNS_OF_KINDS["buyer_protection"], nothing="none"),
+        "source": Field("source url", absent=""),
         "checked_at": _CHECKED._replace(absent=""),
         "visibility": _VISIBILITY,
     },
