@@ -259,16 +259,6 @@ def test_more_replaced_files_than_may_be_open_are_reported(path: Path, caplog: p
     source.close()
 
 
-def test_a_file_that_is_copied_and_truncated_is_read_to_its_end_first(path: Path) -> None:
-    path.write_bytes(_delete("a") + _delete("b"))
-    before = _read(path, most=1)[1]
-    path.with_name("changes.ndjson.1").write_bytes(path.read_bytes())
-    path.write_bytes(_delete("c"))
-    changes, position, _ = _read(path, before)
-    assert changes == [("2", "b")]
-    assert _read(path, position)[0] == [("1", "c")]
-
-
 def test_a_longer_file_with_the_same_first_kibibytes_but_other_lines_is_noticed(path: Path) -> None:
     beginning = [_delete(f"a{number}") for number in range(100)]
     path.write_bytes(b"".join(beginning) + _delete("b"))
