@@ -3,15 +3,17 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import idna
 import pytest
 
-from indexer.records.related import POLICY_FIELDS
+from indexer.records.related import POLICY_FIELDS, RECORDS
+from indexer.records.shop import Record
 from tests.support.sample import SAMPLE, records
+from tests.unit.indexer.catalogue.test_page import literals
 
 
 @pytest.fixture(scope="package")
@@ -28,24 +30,12 @@ Line = dict[str, Any]
 World = Mapping[str, Sequence[Line]]
 
 HIDDEN_ONLY: Final = "night-market"
-KEYS: Final = {
-    "shops": ("id",),
-    "coupons": ("id",),
-    "offers": ("id",),
-    "shipping": ("shop_id",),
-    "policies": ("shop_id", "kind", "country"),
-    "trust": ("shop_id", "kind"),
-    "affiliate_programs": ("shop_id", "network"),
-    "redirects": ("from_domain", "to_domain"),
-    "resource_accounts": ("provider", "account"),
-    "categories": ("slug",),
-}
 RESERVED: Final = re.compile(r"(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$")
 
 
-@pytest.mark.parametrize("name", KEYS)
-def test_the_records_of_a_file_are_ordered_by_their_key(sample: World, name: str) -> None:
-    keys = [tuple(record[field] or "" for field in KEYS[name]) for record in sample[name]]
+@pytest.mark.parametrize("kind", RECORDS)
+def test_the_records_of_a_file_are_ordered_by_their_key(sample: World, kind: str) -> None:
+    keys = [tuple(record[field] or "" for field in RECORDS[kind].key_fields) for record in sample[kind]]
     assert keys == sorted(set(keys))
 
 
@@ -112,7 +102,7 @@ SHARED_CODE: Final = "TWINS10"
 EDGE_CASES: Final = "zebra-comma.internal"
 INVALID_URLS: Final = {
     f"off_invalid-{way}"
-    for way in (
+    for way in [
         "http",
         "foreign-host",
         "lookalike-host",
@@ -124,65 +114,44 @@ INVALID_URLS: Final = {
         "port-8443",
         "network-host",
         "ftp",
-    )
+    ]
 }
 
-COUPONS: Final[Mapping[str, Callable[[Line], bool]]] = {
-    **{
-        kind: lambda coupon, kind=kind: (coupon["discount"] or {}).get("kind") == kind  # type: ignore[misc]
-        for kind in ("percent", "amount", "free_shipping", "other")
-    },
-    "unstated discount": lambda coupon: coupon["discount"] is None,
-    "minimum order": lambda coupon: coupon["min_order"] is not None,
-    "stated countries": lambda coupon: bool(coupon["countries"]),
-    "open-ended": lambda coupon: coupon["valid_until"] is None,
-    "bare date": lambda coupon: coupon["valid_until"] == "2035-12-31",
-    "expired": lambda coupon: (coupon["valid_until"] or "").startswith("2024"),
-    "not yet valid": lambda coupon: (coupon["valid_from"] or "").startswith("2035"),
-    **{
-        f"blocked on {channel}": lambda coupon, channel=channel: channel in coupon["blocked_channels"]  # type: ignore[misc]
-        for channel in ("rest", "mcp", "stdio")
-    },
-    "blocked in a country": lambda coupon: bool(coupon["blocked_countries"]),
-}
-
-FACTS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
-    "offer without price": ("offers", lambda offer: offer["price"] is None),
-    "offer without availability": ("offers", lambda offer: offer["availability"] is None),
-    "offer in yen": ("offers", lambda offer: (offer["price"] or {}).get("currency") == "JPY"),
-    "complete list of destinations": ("shipping", lambda said: said["destinations_exhaustive"]),
-    "no stated destination": ("shipping", lambda said: said["destinations"] is None),
-    "exclusion": ("shipping", lambda said: bool(said["excluded"])),
-    "no delivery time": ("shipping", lambda said: said["delivery_time"] is None),
-    "free shipping from": ("shipping", lambda said: said["free_shipping_threshold"] is not None),
-    "structured data": ("shipping", lambda said: said["source"] == "structured_data"),
-    "undated statement": ("shipping", lambda said: said["checked_at"] is None),
-    **{
-        f"returns {category}": ("policies", lambda row, category=category: row.get("category") == category)  # type: ignore[misc]
-        for category in ("finite", "unlimited", "not_permitted")
-    },
-    "days without a start": ("policies", lambda row: row.get("days") is not None and row["counted_from"] is None),
-    "stated payment methods": ("policies", lambda row: row["kind"] == "payment_methods"),
-    "buyer protection": ("policies", lambda row: row["kind"] == "buyer_protection"),
-    "pipeline gap": ("trust", lambda row: row["value"] is None and bool(row["source"] and row["checked_at"])),
-    "signal without source": ("trust", lambda row: row["value"] is not None and row["source"] is None),
-    "signal without time": ("trust", lambda row: row["value"] is not None and row["checked_at"] is None),
-    "list of payment methods": ("trust", lambda row: isinstance(row["value"], list)),
-    "programme without commission": ("affiliate_programs", lambda program: program["commission_stated"] is None),
-    "account without limit": ("resource_accounts", lambda account: account["limit"] is None),
-}
-
-SCENARIOS: Final[Mapping[str, tuple[str, Callable[[Line], bool]]]] = {
-    **{f"coupon: {trait}": ("coupons", is_so) for trait, is_so in COUPONS.items()},
-    **FACTS,
+# Optional fields that all public records of a kind have, or none.
+UNIFORM: Final = {
+    "shops": "logo source",
+    "coupons": "title source",
+    "offers": "url",
+    "shipping": "destinations_exhaustive",
+    "redirects": "observed_at source",
+    "resource_accounts": "unit used status observed_at",
+    "categories": "name names synonyms",
 }
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_each_scenario_exists_at_a_public_shop(sample: World, by_id: Mapping[str, Line], scenario: str) -> None:
-    kind, is_so = SCENARIOS[scenario]
+@pytest.mark.parametrize("kind", RECORDS)
+def test_each_optional_field_is_stated_and_left_out_and_each_fixed_value_occurs_at_public_shops(
+    sample: World, by_id: Mapping[str, Line], kind: str
+) -> None:
     hidden = {shop_id for shop_id, shop in by_id.items() if shop["visibility"] != "public"}
-    assert any(is_so(record) for record in sample[kind] if record.get("shop_id", record.get("id")) not in hidden)
+    lines = [line for line in sample[kind] if line.get("shop_id", line.get("id")) not in hidden]
+    fields = RECORDS[kind].model_fields.items()
+    stated = {name: {line.get(name) in (None, []) for line in lines} for name, info in fields if not info.is_required()}
+    uniform = {name for name, found in stated.items() if len(found) == 1}
+    assert uniform - {*Record.model_fields} == {*UNIFORM.get(kind, "").split()}
+    values = {value for _, info in fields for value in literals(info.annotation)}
+    unused = {value for value in values if f'"{value}"' not in json.dumps(lines)}
+    assert unused == ({"under_review", "removed"} if kind == "shops" else set())
+
+
+def test_codes_are_valid_at_all_times_and_facts_are_measured_without_a_value(sample: World) -> None:
+    ends = {str(coupon["valid_until"])[:4] for coupon in sample["coupons"]}
+    assert {"None", "2024", "2035"} <= ends
+    assert any((coupon["valid_from"] or "").startswith("2035") for coupon in sample["coupons"])
+    assert any(coupon["valid_until"] == "2035-12-31" for coupon in sample["coupons"])
+    assert any((offer["price"] or {}).get("currency") == "JPY" for offer in sample["offers"])
+    assert {said["destinations_exhaustive"] for said in sample["shipping"]} == {True, False}
+    assert any(row["value"] is None and row["source"] and row["checked_at"] for row in sample["trust"])
 
 
 def test_one_shop_has_an_offer_for_every_invalid_url_and_all_other_urls_are_valid(
