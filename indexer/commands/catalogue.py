@@ -142,8 +142,7 @@ def init_command(
     if as_json:
         print(json.dumps({"directory": str(directory), "files": list(files)}))
         return
-    print(f"Wrote {', '.join(files)} to {directory}. Next:")
-    _print_next(directory)
+    print(f"Wrote {', '.join(files)} to {directory}. {_next(directory)}")
 
 
 @catalogue.command("open-data")
@@ -180,8 +179,7 @@ def open_data_command(
     if as_json:
         print(json.dumps(done.as_wire(), ensure_ascii=False))
         return
-    print(done.as_text())
-    _print_next(directory)
+    print(done.as_text(), _next(directory))
 
 
 def _sheet_kinds(incomplete: str) -> list[str]:
@@ -295,7 +293,7 @@ def from_csv_command(
     from indexer.catalogue.sheets.files import opened_sheet
     from indexer.catalogue.sheets.headers import HeadedFile
     from indexer.catalogue.sheets.records import SheetRecords
-    from indexer.catalogue.sheets.stated import Stated, constants_of, save_mapping
+    from indexer.catalogue.sheets.stated import Stated, constants_of
 
     _refuse_wrong_usage(kind, currency)
     with (
@@ -307,12 +305,9 @@ def from_csv_command(
         options = Stated(stated or (), stated_values or (), ignored or (), known, dates, by_name)
         records = SheetRecords(opened, kind, stated=options, mapping=mapping)
         _write_records(records, opened, directory, skip_invalid=skip_invalid, as_json=as_json)
-    if save_mapping_as is not None:
-        with exit_on_failure("The records were written, and their mapping was not"):
-            save_mapping(save_mapping_as, records.columns, records.stated, records.visibilities)
+    _save_mapping(records, save_mapping_as)
     if not as_json:
         print(_import_as_text(records.done, kind, directory))
-        _print_next(directory)
 
 
 def _write_records(
@@ -332,6 +327,14 @@ def _write_records(
             print(line, file=sys.stderr)
         if as_json:
             print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
+
+
+def _save_mapping(records: "SheetRecords", path: Path | None) -> None:
+    from indexer.catalogue.sheets.stated import save_mapping
+
+    if path is not None:
+        with exit_on_failure("The records were written, and their mapping was not"):
+            save_mapping(path, records.columns, records.stated, records.visibilities)
 
 
 def _refuse_wrong_usage(kind: str, currency: str | None) -> None:
@@ -385,12 +388,15 @@ def _import_as_text(done: "Imported", kind: str, directory: Path) -> str:
     joined = f"; {numbered(done.joined, 'more row')} with other entries joined to them" if done.joined else ""
     return (
         f"Wrote {numbered(done.written, NAMES[kind])}{hidden} to {file_of(directory, kind)}{joined};"
-        f" {numbered(done.bad_rows, 'bad row')} {'was' if done.bad_rows == 1 else 'were'} left out{dropped}. Next:"
+        f" {numbered(done.bad_rows, 'bad row')} {'was' if done.bad_rows == 1 else 'were'} left out{dropped}."
+        f" {_next(directory)}"
     )
 
 
-def _print_next(directory: Path) -> None:
-    print(f"  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}")
+def _next(directory: Path) -> str:
+    return (
+        f"Next:\n  shop-directory catalogue validate {directory}\n  shop-directory index build --catalogue {directory}"
+    )
 
 
 def _as_wire(done: "Validated") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -46,12 +46,13 @@ def hiding_of(line: int, record: object) -> Hiding | None:
 
     `record` is its JSON, or the bytes of a line that is not JSON.
     """
+    order = None
     if isinstance(record, bytes):
         stated = {name: list(_values(record.decode(errors="replace"), name)) for name in ("visibility", "id", "domain")}
-        order = None
     elif isinstance(record, Mapping):
         stated = {name: [_text(record.get(name))] for name in ("visibility", "id", "domain")}
-        order = order_of(record)
+        with suppress(ValidationError):
+            order = Record.model_validate({name: record.get(name) for name in ("version", "updated_at")}).order
     else:
         return None
     if all(text.casefold() in _SHOWS for text in stated["visibility"]):
@@ -59,13 +60,6 @@ def hiding_of(line: int, record: object) -> Hiding | None:
     ids = tuple(text for text in stated["id"] if _ID.fullmatch(text))
     domain = None if ids else next(filter(None, map(reduce_host, stated["domain"])), None)
     return Hiding(line, ids, domain, order) if ids or domain else None
-
-
-def order_of(record: Mapping[str, Any]) -> Order | None:
-    """The order that a record states, None where it can't be read."""
-    with suppress(ValidationError):
-        return Record.model_validate({name: record.get(name) for name in ("version", "updated_at")}).order
-    return None
 
 
 def hiding_of_change(line: int, change: object) -> Hiding | None:

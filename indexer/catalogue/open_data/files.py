@@ -88,7 +88,7 @@ class Written:
                 f"popularity is {POPULARITY}.",
                 "Left out:",
                 *(f"{count:>8,}  {reason}" for reason, count in left_out if count),
-                f"{SOURCES} has licences and attribution, {LEFT_OUT} the brands whose domain another shop has. Next:",
+                f"{SOURCES} has licences and attribution, {LEFT_OUT} the brands whose domain another shop has.",
             ]
         )
 

@@ -89,9 +89,5 @@ def _time_text(serial: float, *, from_1904: bool) -> str:
         return (_FIRST[True] + since).time().isoformat()
     if not from_1904 and serial < _FALSE_DAY:
         since += timedelta(days=1)
-    return time_text(_FIRST[from_1904] + since)
-
-
-def time_text(at: datetime) -> str:
-    """A date, or a date and time, as in ISO 8601."""
+    at = _FIRST[from_1904] + since
     return at.isoformat() if at.time() != time() else at.date().isoformat()
