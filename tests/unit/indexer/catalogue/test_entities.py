@@ -1,14 +1,11 @@
 """HTML entities: decoded in a sheet before its cells are split, noted in a catalogue."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from indexer.__main__ import index
 from indexer.commands.catalogue import catalogue
 from indexer.records.entities import decoded, fields_with_entities, has_entity
 from indexer.records.related import CategoryNamesRecord
@@ -105,15 +102,3 @@ def test_validate_notes_entities_with_their_number_and_first_line(tmp_path: Path
 def test_entities_are_found_in_the_names_of_a_category_in_other_languages() -> None:
     category = CategoryNamesRecord.model_validate({"slug": "x", "name": "X", "names": {"de": "A &amp; B"}})
     assert list(fields_with_entities(category)) == ["other_names"]
-
-
-def test_a_build_from_a_database_notes_entities_as_well(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "catalogue.sqlite")) as connection, connection:
-        connection.execute("CREATE TABLE shops (id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT)")
-        row = ("a", "A &amp; B", "a.example", '[{"slug": "x", "name": "X"}]', "public")
-        connection.execute("INSERT INTO shops VALUES (?, ?, ?, ?, ?)", row)
-    environment = {"SHOP_DIRECTORY_SQL_URL": f"sqlite:///{tmp_path}/catalogue.sqlite"}
-    arguments = ["build", "--sql", "--dry-run", "--json", "--data-dir", str(tmp_path / "index")]
-    done = CliRunner().invoke(index, arguments, env=environment)
-    (note,) = json.loads(done.stdout)["notes"]
-    assert "shops:1: name holds HTML entities such as &amp; in 1 record, first in this one" in note

@@ -12,12 +12,11 @@ from typer.testing import CliRunner, Result
 
 from index_mappings.countries import GROUPS
 from indexer.__main__ import index
-from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, STARTER, catalogue_file, category_records
+from indexer.catalogue.new_catalogue import CATEGORIES, CATEGORY_SETS, STARTER, category_records
 from indexer.catalogue.schema import CHANGE, KINDS, record_schema
 from indexer.commands.catalogue import catalogue
 from indexer.commands.parts import SAMPLE
 from indexer.records.faults import RefusedRecordError
-from indexer.records.problems import CatalogueError
 from indexer.records.related import RECORDS
 from indexer.records.shop import Record
 from indexer.sources.changes import StatedChange, read_change
@@ -222,14 +221,3 @@ def test_init_refuses_a_directory_that_is_not_empty_and_a_file(tmp_path: Path) -
         assert (done.exit_code, f"Nothing was written: {target} {reason}" in done.stderr) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["shops.ndjson"]
     assert (tmp_path / "shops.ndjson").read_text() == "mine"
-
-
-def test_nothing_is_left_of_shops_that_could_not_all_be_written(tmp_path: Path) -> None:
-    def fail() -> None:
-        with catalogue_file(tmp_path / "new", "shops") as output:
-            output.write("{}")
-            raise CatalogueError("bad row")
-
-    with pytest.raises(CatalogueError, match="bad row"):
-        fail()
-    assert list(tmp_path.iterdir()) == []

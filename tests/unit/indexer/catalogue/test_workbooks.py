@@ -265,11 +265,6 @@ def test_every_kind_of_cell_of_an_ods_is_read(given: Import) -> None:
     ]
 
 
-def test_an_older_workbook_is_read_with_its_formats(given: Import) -> None:
-    (_, header), (line, row) = _rows(given, xls())
-    assert (line, dict(zip(header, row, strict=True))["name"]) == (2, "Möbel Nord")
-
-
 @pytest.mark.parametrize(
     ("at", "note"),
     [

@@ -118,12 +118,6 @@ def test_a_single_file_is_a_catalogue_of_shops_whatever_its_name(tmp_path: Path)
     assert NdjsonCatalogue(path).size("shops") == path.stat().st_size
 
 
-def test_a_zipped_file_is_read_and_progress_is_reported_in_its_own_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "mine.ndjson.gz"
-    path.write_bytes(gzip.compress(_line("A") + _line("緑")))
-    assert _read(path) == ([(1, "A"), (2, "緑")], [], path.stat().st_size)
-
-
 @pytest.mark.parametrize("name", ["shops.ndjson", "shops.ndjson.gz"])
 def test_a_directory_needs_shops_only_and_may_hold_every_type_and_other_files(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(_line("A")) if name.endswith(".gz") else _line("A"))
@@ -161,10 +155,10 @@ def test_a_directory_without_shops_and_no_directory_at_all_are_refused(tmp_path:
         NdjsonCatalogue(tmp_path / "gone")
 
 
-def test_a_million_blank_lines_are_skipped(tmp_path: Path) -> None:
+def test_a_zipped_file_is_read_by_its_own_bytes_and_a_million_blank_lines_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "mine.ndjson.gz"
-    path.write_bytes(gzip.compress(_line("A") + b"\n" * 1_000_000 + _line("B")))
-    assert _read(path) == ([(1, "A"), (1_000_002, "B")], [], path.stat().st_size)
+    path.write_bytes(gzip.compress(_line("A") + b"\n" * 1_000_000 + _line("緑")))
+    assert _read(path) == ([(1, "A"), (1_000_002, "緑")], [], path.stat().st_size)
 
 
 def test_a_line_beyond_a_mebibyte_is_reported_and_passed_over_and_the_next_one_is_read(tmp_path: Path) -> None:
