@@ -90,10 +90,9 @@ def file_of(folder: Path, kind: str) -> Path:
 def catalogue_file(folder: Path, kind: str) -> Iterator[TextIO]:
     """A file that becomes `KIND.ndjson` of a directory when the block succeeds, and is removed otherwise.
 
-    The other files of a catalogue stay. A file that is replaced is kept as `KIND.ndjson.previous`, and one that is
-    gzipped by another one that is. At every moment the directory has the whole old file or the whole new one, also when
-    the process is killed or power is lost. Raises CatalogueError if the directory holds something else than a
-    catalogue, or can't be written.
+    A file that is replaced is kept as `KIND.ndjson.previous`; one that is gzipped is replaced by one that is. At every
+    moment the directory has the whole old file or the whole new one, also when the process is killed or power is lost.
+    Raises CatalogueError if the directory holds something else than a catalogue, or can't be written.
     """
     with _folder(folder, may_hold=_file_names(RECORDS)):
         path = file_of(folder, kind).resolve()  # the file itself, where its name is a link

@@ -71,7 +71,7 @@ class InvalidRecordsError(CatalogueError):
 
 @dataclass(slots=True)
 class ProblemLog:
-    """The problems of one reading: all are counted, as are the records that have one; the first hundred are listed.
+    """The problems of one reading and the number of records that have one; the first hundred problems are listed.
 
     `reasons` counts the problems of each kind, without lines and values. `report` is called with each new problem.
     `shows_values` is true only for the commands that may. `hiding` is what bad records of shops hide.

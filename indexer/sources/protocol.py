@@ -73,9 +73,8 @@ class RefusedChange:
 class ChangeBatch:
     """Changes that can be applied, in the order of their arrival, and those that can't.
 
-    Reading continues at `position`, which is stored with the applied changes; None if the source has no positions.
-    `more` says whether more changes are available already. `missing` are changes before these that can't be read any
-    more, such as those of a file that rotation has removed.
+    Reading continues at `position`, which is stored with the applied changes; None if the source has none. `more` says
+    whether more changes are available already. `missing` are changes before these that can't be read any more.
     """
 
     changes: tuple[Change, ...]

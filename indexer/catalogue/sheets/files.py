@@ -1,7 +1,6 @@
 """Reads the rows of a CSV, of one sheet of a workbook or of a JSON list, as texts with the numbers of their lines.
 
-The encoding of a CSV that is neither UTF-8 nor UTF-16 is found by `charset-normalizer`. That is a guess: the caller
-shows it with a cell that was read by it.
+An encoding that `charset-normalizer` finds, of no Unicode file, is a guess: a cell that was read by it is shown.
 """
 
 import codecs

@@ -44,10 +44,9 @@ class Repeated:
 
 
 def joined(kind: str, first: Record, second: Record) -> Record | None:
-    """The record of which two rows have different entries of its lists; None if the rows are not such.
+    """The record of which two rows have different entries of its lists, all else being equal; None if they are none.
 
-    Everything else is equal. But for shops, whose lists state known facts, both rows have entries: without
-    any, a row would say of a list that it does not limit the record.
+    But for shops, whose lists state known facts, both rows have entries: a row without any does not limit the record.
     """
     lists = [name for name in _LISTS.get(kind, ()) if getattr(first, name) != getattr(second, name)]
     others = type(first).model_fields.keys() - set(lists)

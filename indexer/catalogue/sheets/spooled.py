@@ -19,8 +19,8 @@ _LISTED: Final = 20
 class SpooledFile:
     """As of SheetFile; rows end with their last cell that is not blank, and are held in `spool`.
 
-    Raises CatalogueError if the file can't be read, has no such sheet, or has hidden rows and `hidden_rows` does not
-    say what becomes of them: whoever hid them would hardly publish them.
+    CatalogueError if the file can't be read, has no such sheet, or has hidden rows, which nobody would publish, and
+    `hidden_rows` does not say what becomes of them.
     """
 
     def __init__(self, path: Path, spool: TextIO, sheet: str | None, hidden_rows: HiddenRows | None) -> None:

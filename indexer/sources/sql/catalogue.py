@@ -1,14 +1,12 @@
 """The SQL catalogue: tables of an operator's database, read in one transaction, and the changes that follow (G3).
 
-The database is opened for reading only, in transactions that see it as of their first statement. An invalid row is
-reported by table, row and field, never by value, and no error repeats a driver's message, which may hold values (V1).
-Memory is bounded by a page of rows.
+The database is opened for reading only. An invalid row is reported by table, row and field, never by value, and no
+error repeats a driver's message, which may hold values (V1). Memory is bounded by a page of rows.
 
 Changes are followed by the version columns of the tables, in passes that miss no row, however late its transaction
-commits. A pass reads all versions from a lower bound to the newest version at its beginning, so that it ends however
-fast others write. The next lower bound is the overlap below that newest version, for rows that were committed late. A
-row may be delivered again, after a restart or from the overlap: versions decide. Removed rows are not detected; an
-operator marks them instead (`deleted`, or visibility `removed`).
+commits. A pass reads all versions from a lower bound to the newest one at its beginning, so that it ends however fast
+others write. The next lower bound is the overlap below that, for rows that were committed late. A row may be delivered
+again, after a restart or from the overlap: versions decide. Removed rows are not detected; an operator marks them.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence

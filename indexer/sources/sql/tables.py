@@ -1,10 +1,7 @@
 """The tables of a catalogue in an operator's database, and the statements that select from them (G3).
 
-A row is converted to the object of an NDJSON line, and validated by the same model.
-
-A mapping file says which tables and columns hold which records; without one, they are named like types and fields. It
-holds names only, never SQL: for an expression or a condition, the operator creates a view (docs/sql-source.md).
-Whatever does not fit (a missing table, an unknown column) is reported by name before a row is read.
+A row is converted to the object of an NDJSON line, and validated by the same model. A mapping file holds names only,
+never SQL (docs/sql-source.md); whatever does not fit is reported by name before a row is read.
 
 The changes of a table are followed by one column, read as one ascending integer for each row. A position holds only
 such numbers and no keys, as it may be published where keys of hidden shops must not be (V1).
@@ -85,13 +82,10 @@ _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(?:\+
 class TableMapping(StrictModel):
     """The table and columns that hold the records of one type.
 
-    Attributes:
-        table: the name of a table or view, with its schema before a dot if it has one; None for the type's name.
-        columns: the columns of the fields whose column has another name.
-        version: the column that grows with every change of the table, by which changes are followed.
-        deleted: the column that marks the record of a row as deleted: true, or a time.
-        overlap: how far below the highest version rows are read again: versions, or seconds of a time. None for
-            OVERLAP_VERSIONS or OVERLAP_SECONDS.
+    `table` may have its schema before a dot; without it, the type is the name. `columns` are those of fields whose
+    column has another name. `version` grows with every change of the table, by which changes are followed; `deleted`
+    marks the record of a row as deleted: true, or a time. Rows are read again that are `overlap` below the highest
+    version: versions, or seconds of a time, by default OVERLAP_VERSIONS or OVERLAP_SECONDS.
     """
 
     table: Annotated[_NAME, Field(pattern=r"^[^.\x00-\x1f\x7f]+(\.[^.\x00-\x1f\x7f]+)?$")] | None = None

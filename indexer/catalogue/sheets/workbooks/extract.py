@@ -1,8 +1,7 @@
 """The process that reads a workbook or a JSON list: `python -m` this module with BYTES of memory, FILE, perhaps SHEET.
 
 It writes one JSON document a line: `[line, cells]` of each row that is not blank, `true` behind those of hidden ones,
-and an object last, which is a report of the sheet or the `error` that ended the reading. Its memory and its output
-are limited, so that no file takes those of the machine.
+and a report of the sheet, or the `error` that ended the reading. Its memory and its output are limited.
 """
 
 import json
