@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -16,7 +17,9 @@ import tests.rules.insights.conftest
 import tests.rules.limits.conftest
 import tests.rules.reports.conftest
 from index_mappings.documents import DOCUMENTS
+from indexer.commands.parts import sink_of
 from indexer.projection import Projector
+from indexer.settings import IndexerSettings
 from indexer.state.state import States
 from service.auth.opening import open_tokens
 from service.parts import open_limiter, open_search
@@ -150,6 +153,17 @@ async def test_every_choice_opens_a_part_of_its_own(setting: str, tmp_path: Path
     parts = {choice: await opened_by(setting, choice, tmp_path) for choice in choices(setting)}
     assert len(parts) > 1
     assert len(set(parts.values())) == len(parts), parts
+
+
+@pytest.mark.opensearch
+def test_every_engine_has_a_sink_of_its_own(opensearch_url: str, tmp_path: Path) -> None:
+    sinks = {}
+    for engine in choices("engine"):
+        locations = {"data_dir": tmp_path / "index", "state_dir": tmp_path / engine, "opensearch_urls": opensearch_url}
+        with closing(sink_of(IndexerSettings.model_validate({"engine": engine, **locations}))) as sink:
+            sinks[engine] = type(sink)
+    assert len(sinks) > 1
+    assert len(set(sinks.values())) == len(sinks), sinks
 
 
 @pytest.mark.parametrize("setting", SETTINGS[:3])

@@ -127,8 +127,8 @@ def test_a_hidden_status_still_stops_the_import(given: Import) -> None:
 
 
 def _of_two_sheets(*, both_hidden: bool = False) -> bytes:
-    old, new = ([SHOPS[0], [name, f"{name}.example", "X"]] for name in ("Old", "Shops"))
-    made = patched(xlsx(old, name="Old", Shops=new), "workbook.xml", 'name="Old"', 'name="Old" state="hidden"')
+    made = xlsx([SHOPS[0], ["Old", "Old.example", "X"]], name="Old", Shops=[SHOPS[0], ["Shops", "Shops.example", "X"]])
+    made = patched(made, "workbook.xml", 'name="Old"', 'name="Old" state="hidden"')
     return patched(made, "workbook.xml", 'name="Shops"', 'name="Shops" state="veryHidden"') if both_hidden else made
 
 
