@@ -99,6 +99,16 @@ def _rotate(log: Log, form: str, compression: str = "") -> None:
         log.date(NAMES[form])
 
 
+def _rotated(log: Log, *written: str, form: str = "numbers", compression: str = "") -> str | None:
+    """The position between a and b, before rotations after which these keys were written."""
+    log.write("a", "b")
+    _, position, _ = log.read(most=1)
+    for keys in written:
+        _rotate(log, form, compression)
+        log.write(*keys)
+    return position
+
+
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("form", sorted(NAMES))
 def test_names_of_a_rotation_are_in_the_order_of_their_age(tmp_path: Path, form: str) -> None:
@@ -116,25 +126,15 @@ def test_names_of_a_rotation_are_in_the_order_of_their_age(tmp_path: Path, form:
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("form", ["numbers", "dates", "dates with times", "days before months", "seconds"])
 def test_all_files_of_two_rotations_are_read_in_order(log: Log, form: str) -> None:
-    log.write("a", "b")
-    first, position, _ = log.read(most=1)
-    _rotate(log, form)
-    log.write("c", "d")
-    _rotate(log, form)
-    log.write("e")
-    keys, position, missing = log.read(position)
-    assert (first, keys, missing) == (["a"], ["b", "c", "d", "e"], None)
+    keys, position, missing = log.read(_rotated(log, "cd", "e", form=form))
+    assert (keys, missing) == (["b", "c", "d", "e"], None)
     assert log.read(position) == ([], position, None)
 
 
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("compression", sorted(COMPRESSED))
 def test_compressed_files_of_a_rotation_are_read_too(log: Log, compression: str) -> None:
-    log.write("a", "b")
-    _, position, _ = log.read(most=1)
-    for key in "cde":
-        _rotate(log, "numbers", compression)
-        log.write(key)
+    position = _rotated(log, *"cde", compression=compression)
     assert sorted(path.suffix for path in log.path.parent.iterdir()) == sorted([compression] * 3 + [".ndjson"])
     keys, position, missing = log.read(position)
     assert (keys, missing) == (["b", "c", "d", "e"], None)
@@ -202,11 +202,7 @@ def test_a_reader_that_goes_on_reads_files_that_were_replaced_between_two_looks(
 def test_a_file_of_the_rotation_that_is_gone_is_reported_once_and_the_others_are_read(
     log: Log, lost: str, read: list[str], size: int | None
 ) -> None:
-    log.write("a", "b")
-    _, position, _ = log.read(most=1)
-    for key in "cde":
-        _rotate(log, "numbers")
-        log.write(key)
+    position = _rotated(log, *"cde")
     (log.path.parent / lost).unlink()
     keys, position, missing = log.read(position)
     assert (keys, missing is not None and missing.bytes) == (read, size)
@@ -228,11 +224,7 @@ def test_a_file_that_was_empty_and_is_gone_is_reported(log: Log) -> None:
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("damage", ["truncated", "another form"])
 def test_a_compressed_file_that_can_not_be_read_is_reported_and_the_others_are_read(log: Log, damage: str) -> None:
-    log.write("a", "b")
-    _, position, _ = log.read(most=1)
-    for key in "cd":
-        _rotate(log, "numbers", ".gz")
-        log.write(key)
+    position = _rotated(log, *"cd", compression=".gz")
     packed = log.path.with_name("changes.ndjson.1.gz")
     if damage == "truncated":
         os.truncate(packed, packed.stat().st_size - 9)
