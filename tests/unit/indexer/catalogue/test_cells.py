@@ -152,8 +152,7 @@ def test_an_amount_is_given_no_currency_that_its_symbol_is_not_of(stocked: Catal
 
 
 def test_an_amount_that_may_be_thousands_or_decimals_is_refused_with_what_to_write(stocked: Catalogue) -> None:
-    done = stocked.run("shop;title;price\nlamp;A;¥12,345\n", "--kind", "offers")
-    assert done.stderr.startswith(
+    assert stocked.refused("shop;title;price\nlamp;A;¥12,345\n", "--kind", "offers").startswith(
         "list.csv:2: price has three digits behind its one separator, which may be of thousands or of decimals: write"
         " it without one or with two decimals, or state a currency that has no cents, such as by --currency JPY: "
         "'¥12,345'"
@@ -237,8 +236,7 @@ def test_countries_and_groups_are_read_as_people_list_them(text: str, codes: lis
 
 
 def test_a_region_without_one_list_of_countries_is_refused_with_what_to_write(stocked: Catalogue) -> None:
-    done = stocked.run("shop;ships to\nlamp;Europa\n", "--kind", "shipping")
-    assert done.stderr.startswith(
+    assert stocked.refused("shop;ships to\nlamp;Europa\n", "--kind", "shipping").startswith(
         "list.csv:2: destinations must be codes or names of countries, or groups such as EU or WORLDWIDE; a region such"
         " as Europe has no one list of countries: write a group (EU, EEA, DACH) or them: 'Europa'\n"
     )
@@ -263,8 +261,7 @@ def test_nothing_off_is_free_shipping_where_a_column_says_so_and_else_no_discoun
         "shop,code,discount_type,amount,free_shipping\nlamp,A,fixed_cart,0,yes\nlamp,B,percent,,yes\n"
         "lamp,C,fixed_cart,5.00,yes\nlamp,D,fixed_cart,0,no\nlamp,E,percent,10,no\nlamp,F,fixed_product,2.00,no\n"
     )
-    done = stocked.run(text, *COUPONS, "--currency", "EUR")
-    assert done.stderr.splitlines()[:2] == [
+    assert stocked.refused(text, *COUPONS, "--currency", "EUR").splitlines()[:2] == [
         (
             "list.csv:5: discount is nothing off: leave the cell blank, or write what the code gives, such as free"
             " shipping: '0'"

@@ -207,8 +207,7 @@ NO_HEADER: Final = "Lamp North,https://lamp.example,Lighting\nBook Barn,book.exa
     ],
 )
 def test_a_first_row_of_values_stops_the_import(stocked: Catalogue, kind: str, text: str, values: str) -> None:
-    done = stocked.run(text, "--kind", kind, "--map", f"{text[:4]}=name")
-    assert done.stderr == (
+    assert stocked.refused(text, "--kind", kind, "--map", f"{text[:4]}=name") == (
         f"Nothing was written: {stocked.file}: the first row looks like values ({values}), not like names of columns:"
         " where none names them, --no-header calls them 1, 2, 3, to be mapped as by --map 1=name; where another row"
         " does, --header-row N takes row N.\n"
@@ -219,8 +218,7 @@ def test_columns_without_names_are_mapped_by_their_numbers(given: Import) -> Non
     options = ("--no-header", "--map", "1=name", "--map", "2=domain", "--map", "3=categories")
     shops = given.shops(NO_HEADER, *options)
     assert [shop["name"] for shop in shops] == ["Lamp North", "Book Barn"]
-    bad = given.run(f"{NO_HEADER}C,nohost,X\n", *options)
-    assert bad.stderr.startswith("list.csv:3: domain must be a host name")
+    assert given.refused(f"{NO_HEADER}C,nohost,X\n", *options).startswith("list.csv:3: domain must be a host name")
     rows = [row.split(",") for row in NO_HEADER.splitlines()]
     assert [shop["name"] for shop in given.shops(xlsx(rows), *options)] == ["Lamp North", "Book Barn"]
 

@@ -275,16 +275,14 @@ def test_a_bad_row_is_reported_with_what_a_csv_may_hold_instead(given: Import, t
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_a_first_line_that_states_the_delimiter_is_read_and_counted(given: Import, line_end: str) -> None:
     rows = ["sep=;", "name;url;category", "A, B, C;a.example;X", ";b.example;X"]
-    refused = given.run(line_end.join([*rows, ""]))
-    assert refused.stderr.splitlines()[0] == "list.csv:4: name is missing"
+    assert given.refused(line_end.join([*rows, ""])).splitlines()[0] == "list.csv:4: name is missing"
     (shop,) = given.shops(line_end.join([*rows[:3], ""]))
     assert (shop["name"], shop["domain"]) == ("A, B, C", "a.example")
 
 
 def test_a_fault_of_many_rows_is_one_line_with_its_values_counted(given: Import) -> None:
     rows = "".join(f"S{number},s{number}.example,X,many\n" for number in range(1_002))
-    refused = given.run(f"name,url,category,visits\n{rows}T,nohost,X,1\n")
-    assert refused.stderr.splitlines() == [
+    assert given.refused(f"name,url,category,visits\n{rows}T,nohost,X,1\n").splitlines() == [
         "list.csv:2: popularity must be a number such as 12.5: 'many' (1,002 rows, first 2)",
         "list.csv:1004: domain must be a host name with at least two labels: 'nohost'",
         (
