@@ -314,7 +314,7 @@ class ChangeFile(ChangeSource):
                 batch = self._read(file, stated, limit)
             except UnreadableFileError:
                 _LOG.warning("a rotated file of %s is damaged or compressed in an unknown way", self.path.name)
-                self._note_missing(None, file)
+                self._note_missing(None, file.stat.st_mtime_ns)
                 self._files.remove(file)
                 file.close()
                 continue
@@ -371,8 +371,7 @@ class ChangeFile(ChangeSource):
                     _MAX_OPEN,
                     f"{self._unopened.st_size:,}",
                 )
-                self._missing = _missing(self._unopened.st_size, found.st_mtime_ns)
-                self._reported_at = None
+                self._note_missing(self._unopened.st_size, found.st_mtime_ns)
             self._unopened = found if len(self._files) >= _MAX_OPEN else None
             if self._unopened is None:
                 if self._files:
@@ -409,10 +408,10 @@ class ChangeFile(ChangeSource):
                 self.path.name,
                 position.unread,
             )
-            self._note_missing(position.unread_bytes, self._files[0])
+            self._note_missing(position.unread_bytes, self._files[0].stat.st_mtime_ns)
         else:
             _LOG.warning("a rotated file of %s is missing: its changes are until a full build", self.path.name)
-            self._note_missing(None, self._files[-1])
+            self._note_missing(None, self._files[-1].stat.st_mtime_ns)
 
     def _from(self, position: _Position) -> tuple[list[Rotated], bool]:
         """The files of the rotation from the one of a position on, oldest first, and whether none is missing."""
@@ -430,9 +429,9 @@ class ChangeFile(ChangeSource):
                 return [one, *(other for other in rotated if other.modified_ns > one.modified_ns)], True
         return newer, False
 
-    def _note_missing(self, size: int | None, following: LogFile) -> None:
-        self._missing = _missing(size, following.stat.st_mtime_ns)
-        self._reported_at = None
+    def _note_missing(self, size: int | None, following_ns: int) -> None:
+        before = wire_timestamp(datetime.fromtimestamp(following_ns / 1e9, UTC))
+        self._missing, self._reported_at = MissingChanges(size, before), None
 
     def _after(self, files: list[LogFile], position: _Position | None, batch: ChangeBatch) -> ChangeBatch:
         """A batch of a later file, after the last line of each of these, which may lack its line feed."""
@@ -468,10 +467,6 @@ class ChangeFile(ChangeSource):
             modified_ns=file.modified_ns if consumed else start.modified_ns,
         )
         return ChangeBatch(changes, refused, end.model_dump_json() if end.offset else None, cutter.more)
-
-
-def _missing(size: int | None, following_ns: int) -> MissingChanges:
-    return MissingChanges(size, wire_timestamp(datetime.fromtimestamp(following_ns / 1e9, UTC)))
 
 
 def _is_of(position: _Position, one: Rotated) -> bool:
