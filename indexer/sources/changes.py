@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from index_mappings.generations import MissingChanges
 from index_mappings.values import microseconds, wire_timestamp
@@ -188,14 +188,12 @@ def _order(stated: StatedChange, record: Record | None) -> Order:
     return order
 
 
-class _Position(BaseModel):
+class _Position(StrictModel):
     """The offset and line of a position; `mark`, a digest of the bytes around it, identifies the file.
 
     `size` and `modified_ns`, the time of its last change, are those of the file when it was read last. At offset 0,
     where no bytes identify a file, `inode` does until it is compressed, and `modified_ns` says which files are newer.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     offset: _Count
     line: _Count

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
@@ -23,6 +23,7 @@ from indexer.progress import Advance
 from indexer.records.faults import RefusedRecordError
 from indexer.records.hiding import hiding_of
 from indexer.records.problems import CatalogueError, ProblemLog
+from indexer.records.shop import StrictModel
 from indexer.sources.protocol import (
     Change,
     ChangeBatch,
@@ -177,15 +178,13 @@ def _prepare_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401 - the d
     connection.execute("PRAGMA query_only = ON")
 
 
-class TablePosition(BaseModel):
+class TablePosition(StrictModel):
     """The position in one table; all numbers are versions as VersionColumn counts them.
 
     `by` names table and column; a position of other ones is not valid. `low` is the first version of this pass or,
     between two passes, of the next; None for the beginning. Within a pass, `top` is its last version, `at` the last one
     that it has read, and `next` the first one of the pass after it.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     by: str
     low: int | None = None
@@ -262,10 +261,8 @@ class TablePasses:
             self._delivered = {key: row for key, row in self._delivered.items() if row[0] >= low}
 
 
-class _Position(BaseModel):
+class _Position(StrictModel):
     """The JSON of a position; `number` distinguishes two batches that end at the same version."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     number: int = 0
     tables: Mapping[str, TablePosition] = {}
