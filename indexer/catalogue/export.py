@@ -7,7 +7,7 @@ rejected, expired, not valid yet, reserved or blocked anywhere are left out, and
 import json
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -100,12 +100,11 @@ class _Export:
             yield record
 
     def _documents(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        after: str | None = ""
-        while after is not None:
+        page: Sequence[tuple[str, dict[str, Any]]] = [("", {})]
+        while page:
             with self._reading() as reader:
-                page = reader.page(kind, after, _PAGE)
+                page = reader.page(kind, page[-1][0], _PAGE)
             yield from page
-            after = page[-1][0] if page else None
 
     def _still_public(self) -> frozenset[str]:
         found: set[str] = set()
@@ -197,15 +196,14 @@ def _write(folder: Path, kind: str, records: Iterable[_Record]) -> None:
 
 def _listed(path: Path, gone: Collection[str]) -> dict[str, Any]:
     """A file's line of the manifest, after the records of shops that are gone were removed from it."""
-    lines = path.read_bytes().splitlines(keepends=True)
+    content = path.read_bytes()
     if gone:
         owner = "id" if path.name == f"shops{_SUFFIX}" else "shop_id"
-        lines = [line for line in lines if json.loads(line)[owner] not in gone]
-        path.write_bytes(b"".join(lines))
-    digest = sha256()
-    for line in lines:
-        digest.update(line)
-    return {"name": path.name, "records": len(lines), "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+        lines = content.splitlines(keepends=True)
+        content = b"".join(line for line in lines if json.loads(line)[owner] not in gone)
+        path.write_bytes(content)
+    digest = sha256(content).hexdigest()
+    return {"name": path.name, "records": content.count(b"\n"), "bytes": len(content), "sha256": digest}
 
 
 def _without_blanks(record: Mapping[str, Any]) -> _Record:
