@@ -78,7 +78,7 @@ def compile_typeahead(installed: Installed) -> None:
 
     It finds what an earlier run compiled, which numba uses where source and processor are the same: half a minute less.
     """
-    step = stages()[0].of("RUN")[-1].words[0].partition("&&")[2]
+    step = stages()[0].of("RUN")[-1].value[0].partition("&&")[2]
     assert "shop_directory.typeahead" in step
     words = shlex.split(step.replace(_PYTHON, str(installed.python)))
     (kernel,) = installed.programs.parent.glob("lib/python*/site-packages/shop_directory/typeahead/kernel")
@@ -97,5 +97,5 @@ def _copy_compiled(source: Path, target: Path) -> None:
 
 
 def _steps() -> list[str]:
-    (building,) = (run.words[0] for run in stages()[0].of("RUN") if "pip wheel" in run.words[0])
+    (building,) = (run.value[0] for run in stages()[0].of("RUN") if "pip wheel" in run.value[0])
     return [step.strip() for step in building.split("&&")]

@@ -50,8 +50,8 @@ class Machine:
     def command(self, name: str) -> list[str]:
         """What a container of ours runs: its entrypoint, or the image's, then its command."""
         found, image = self.services[name], stages()[-1]
-        entrypoint = words_of(found.get("entrypoint")) or list(image.only("ENTRYPOINT").words)
-        return self.words([*entrypoint, *(words_of(found.get("command")) or image.only("CMD").words)])
+        entrypoint = words_of(found.get("entrypoint")) or list(image.only("ENTRYPOINT").value)
+        return self.words([*entrypoint, *(words_of(found.get("command")) or image.only("CMD").value)])
 
     def environment(self, name: str, **arguments: str) -> dict[str, str]:
         """The image's environment and what the composition adds; the rest of this machine's stays out."""
@@ -62,7 +62,7 @@ class Machine:
     def probe(self, name: str) -> list[str]:
         """The command of a container's health check: the composition's, else the image's."""
         stated = words_of((self.services[name].get("healthcheck") or {}).get("test"))
-        words = stated or list(stages()[-1].only("HEALTHCHECK").words)
+        words = stated or list(stages()[-1].only("HEALTHCHECK").value)
         return self.words(words[1:]) if words[0] == "CMD" else ["/bin/sh", "-c", self._here(words[1])]
 
     def run(self, words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -86,7 +86,7 @@ class Machine:
 
     @property
     def workdir(self) -> Path:
-        return Path(self._here(stages()[-1].only("WORKDIR").words[0]))
+        return Path(self._here(stages()[-1].only("WORKDIR").value[0]))
 
     def _here(self, text: str) -> str:
         for there, here in self.stands_for.items():

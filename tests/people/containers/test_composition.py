@@ -60,23 +60,13 @@ DOCKERFILE: Final = REPOSITORY / "Dockerfile"
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction: its name, its words, its flags, and whether it was written as a JSON list."""
-
-    name: str
-    words: tuple[str, ...]
-    flags: tuple[str, ...]
-    is_list: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Stage:
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[dockerfile.Command, ...]
 
-    def of(self, name: str) -> tuple[Instruction, ...]:
-        return tuple(found for found in self.instructions if found.name == name)
+    def of(self, name: str) -> tuple[dockerfile.Command, ...]:
+        return tuple(found for found in self.instructions if found.cmd == name)
 
-    def only(self, name: str) -> Instruction:
+    def only(self, name: str) -> dockerfile.Command:
         (found,) = self.of(name)
         return found
 
@@ -87,34 +77,31 @@ class Stage:
     def environment(self, **arguments: str) -> dict[str, str]:
         found: dict[str, str] = {}
         for instruction in self.of("ENV"):
-            names, values = instruction.words[::2], instruction.words[1::2]
+            names, values = instruction.value[::2], instruction.value[1::2]
             found.update(zip(names, values, strict=True))
         for name, default in self.arguments.items():
             found = {key: value.replace(f"${{{name}}}", arguments.get(name, default)) for key, value in found.items()}
         return found
 
 
-def split_argument(instruction: Instruction) -> tuple[str, str]:
-    name, _, default = instruction.words[0].partition("=")
+def split_argument(instruction: dockerfile.Command) -> tuple[str, str]:
+    name, _, default = instruction.value[0].partition("=")
     return name, "".join(shlex.split(default))
 
 
-def instructions() -> tuple[Instruction, ...]:
-    return tuple(
-        Instruction(found.cmd, tuple(found.value), tuple(found.flags), bool(found.json))
-        for found in dockerfile.parse_file(str(DOCKERFILE))
-    )
+def instructions() -> tuple[dockerfile.Command, ...]:
+    return tuple(dockerfile.parse_file(str(DOCKERFILE)))
 
 
 def stages() -> tuple[Stage, ...]:
     every = instructions()
-    begins = [number for number, found in enumerate(every) if found.name == "FROM"]
+    begins = [number for number, found in enumerate(every) if found.cmd == "FROM"]
     return tuple(Stage(every[begin:end]) for begin, end in zip(begins, [*begins[1:], len(every)], strict=True))
 
 
 def copied_sources() -> tuple[str, ...]:
     """What the image's build copies from the repository; a part of a folder that is copied later is left out."""
-    names = [name for found in stages()[0].of("COPY") for name in found.words[:-1]]
+    names = [name for found in stages()[0].of("COPY") for name in found.value[:-1]]
     return tuple(name for name in names if not any(name.startswith(f"{folder}/") for folder in names))
 
 
@@ -180,7 +167,7 @@ def test_a_busy_machine_has_time_to_answer_health_checks(services: dict[str, Any
     image = stages()[-1].only("HEALTHCHECK")
     assert {"--timeout=10s", "--retries=6", "--start-period=120s"} <= set(image.flags)
     # The request itself ends before that, and says so.
-    requests = {"image": image.words, **{name: found[name]["test"] for name in ("opensearch", "service")}}
+    requests = {"image": image.value, **{name: found[name]["test"] for name in ("opensearch", "service")}}
     waits = {name: re.findall(r"timeout=(\d)\)|--max-time (\d)", " ".join(words)) for name, words in requests.items()}
     assert waits == {"image": [("8", "")], "service": [("8", "")], "opensearch": [("", "8")]}
 
@@ -235,7 +222,7 @@ def test_the_private_state_is_the_indexers_and_the_fetched_files_the_services_al
         name: {volume["source"]: volume["target"] for volume in found.get("volumes", []) if volume["type"] == "volume"}
         for name, found in services.items()
     }
-    workdir = stages()[-1].only("WORKDIR").words[0]
+    workdir = stages()[-1].only("WORKDIR").value[0]
     assert {name: found["state"] for name, found in mounts.items() if "state" in found} == {
         "index": workdir,
         "follower": workdir,
@@ -296,17 +283,17 @@ def test_the_linter_finds_nothing_and_finds_what_is_wrong() -> None:
 
 
 def test_both_stages_stand_on_one_image_that_tag_and_digest_name() -> None:
-    base = dict(split_argument(found) for found in instructions() if found.name == "ARG")["PYTHON_IMAGE"]
+    base = dict(split_argument(found) for found in instructions() if found.cmd == "ARG")["PYTHON_IMAGE"]
     assert PINNED.fullmatch(base)
-    assert [stage.only("FROM").words[0] for stage in stages()] == ["${PYTHON_IMAGE}"] * 2
+    assert [stage.only("FROM").value[0] for stage in stages()] == ["${PYTHON_IMAGE}"] * 2
     assert composition()["services"]["service"]["build"]["args"]["PYTHON_IMAGE"] == base
 
 
 def test_the_machine_code_is_compiled_again_only_when_its_own_sources_or_the_packages_change() -> None:
     steps = stages()[0].instructions
-    compiled = next(number for number, step in enumerate(steps) if "shop_directory.typeahead" in step.words[0])
-    assert steps[compiled].name == "RUN"
-    copied = {name for step in steps[:compiled] if step.name == "COPY" for name in step.words[:-1]} - {
+    compiled = next(number for number, step in enumerate(steps) if "shop_directory.typeahead" in step.value[0])
+    assert steps[compiled].cmd == "RUN"
+    copied = {name for step in steps[:compiled] if step.cmd == "COPY" for name in step.value[:-1]} - {
         "requirements.lock"
     }
     files = {str(path.relative_to(REPOSITORY)) for name in copied for path in python_files(REPOSITORY / name)}
@@ -321,7 +308,7 @@ def test_the_machine_code_is_compiled_again_only_when_its_own_sources_or_the_pac
     installed = Path(sys.prefix)
     assert files == {str(file.relative_to(REPOSITORY)) for file in loaded if not file.is_relative_to(installed)}
     # Nothing that differs with every build comes before.
-    assert not [step for step in steps[:compiled] if step.name == "ARG"]
+    assert not [step for step in steps[:compiled] if step.cmd == "ARG"]
 
 
 def python_files(path: Path) -> list[Path]:
@@ -329,7 +316,7 @@ def python_files(path: Path) -> list[Path]:
 
 
 def test_packages_are_wheels_of_the_lock_with_their_hashes_and_no_index_is_named() -> None:
-    installs = [found.words[0] for found in stages()[0].of("RUN") if " pip install " in found.words[0]]
+    installs = [found.value[0] for found in stages()[0].of("RUN") if " pip install " in found.value[0]]
     assert len(installs) == 2
     assert "--only-binary :all: --require-hashes -r requirements.lock" in installs[0]
     assert "--no-deps --no-index --find-links /wheels shop-directory" in installs[1]
@@ -338,17 +325,17 @@ def test_packages_are_wheels_of_the_lock_with_their_hashes_and_no_index_is_named
 
 def test_what_runs_has_no_root_no_shell_around_it_and_nothing_of_the_build_but_the_environment() -> None:
     final = stages()[-1]
-    assert final.only("USER").words == ("10001:10001",)
-    last = [found.name for found in final.instructions]
+    assert final.only("USER").value == ("10001:10001",)
+    last = [found.cmd for found in final.instructions]
     assert last.index("USER") > max(number for number, name in enumerate(last) if name in {"RUN", "COPY"})
     for name, words in {"ENTRYPOINT": ("shop-directory",), "CMD": ("serve",)}.items():
-        assert (final.only(name).words, final.only(name).is_list) == (words, True)
+        assert (final.only(name).value, final.only(name).json) == (words, True)
     probe = final.only("HEALTHCHECK")
-    assert (probe.words[:2], probe.is_list) == (("CMD", "python"), True)
-    assert [(found.flags, found.words) for found in final.of("COPY")] == [
+    assert (probe.value[:2], probe.json) == (("CMD", "python"), True)
+    assert [(found.flags, found.value) for found in final.of("COPY")] == [
         (("--from=build",), ("/opt/shop-directory", "/opt/shop-directory"))
     ]
-    assert not [found for found in instructions() if found.name in {"ADD", "VOLUME", "SHELL", "ONBUILD"}]
+    assert not [found for found in instructions() if found.cmd in {"ADD", "VOLUME", "SHELL", "ONBUILD"}]
 
 
 def test_the_builder_is_sent_what_the_image_copies_and_nothing_else() -> None:
