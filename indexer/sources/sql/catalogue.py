@@ -43,13 +43,19 @@ AnyRow = Sequence[Any]
 CONNECT_BOUND_S: Final = 10
 BUSY_BOUND_S: Final = 30
 
+# By backend, what a connection is opened with unless the URL says otherwise.
+_CONNECTING: Final[Mapping[str, Mapping[str, object]]] = {
+    "postgresql": {"connect_timeout": CONNECT_BOUND_S},
+    # A connection may be used by another thread than the one that opened it, but by one thread at a time.
+    "sqlite": {"check_same_thread": False, "timeout": BUSY_BOUND_S},
+}
 # The isolation level at which a transaction sees the database as of its first statement; SQLite has no other.
-_REPEATABLE_LEVELS: Final = {
-    "postgresql": "REPEATABLE READ",
-    "mysql": "REPEATABLE READ",
-    "mariadb": "REPEATABLE READ",
-    "mssql": "SNAPSHOT",
-    "oracle": "SERIALIZABLE",
+_TRANSACTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+    "mysql": {"isolation_level": "REPEATABLE READ"},
+    "mariadb": {"isolation_level": "REPEATABLE READ"},
+    "mssql": {"isolation_level": "SNAPSHOT"},
+    "oracle": {"isolation_level": "SERIALIZABLE"},
 }
 _CONNECT_REASONS: Final = (
     ("password authentication failed", "the user or the password is refused"),
@@ -86,14 +92,16 @@ def open_engine(address: str, *, pooled: bool = False) -> Engine:
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
         pool: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1} if pooled else {"poolclass": NullPool}
+        backend = url.get_backend_name()
+        connecting = {name: of for name, of in _CONNECTING.get(backend, {}).items() if name not in url.query}
         engine = create_engine(
-            url, connect_args=_connect_args(url), hide_parameters=True, pool_pre_ping=pooled, **pool
-        ).execution_options(**_transaction_options(url))
+            url, connect_args=connecting, hide_parameters=True, pool_pre_ping=pooled, **pool
+        ).execution_options(**_TRANSACTIONS.get(backend, {}))
     except (NoSuchModuleError, ImportError):
         raise CatalogueError("no driver is installed for the scheme of the catalogue's database URL") from None
     except (ArgumentError, ValueError):
         raise CatalogueError("the catalogue's database URL is invalid: write scheme://user@host/database") from None
-    if url.get_backend_name() == "sqlite":
+    if backend == "sqlite":
         _check_file(url)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
@@ -145,22 +153,6 @@ def _reason(error: SQLAlchemyError) -> str:
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return "the connection was lost"
     return str(getattr(cause, "sqlite_errorname", type(cause).__name__))
-
-
-def _connect_args(url: URL) -> dict[str, object]:
-    if url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query:
-        return {"connect_timeout": CONNECT_BOUND_S}
-    if url.get_backend_name() == "sqlite":
-        # A connection may be used by another thread than the one that opened it, but by one thread at a time.
-        timeout = {} if "timeout" in url.query else {"timeout": BUSY_BOUND_S}
-        return {"check_same_thread": False, **timeout}
-    return {}
-
-
-def _transaction_options(url: URL) -> dict[str, object]:
-    backend = url.get_backend_name()
-    level = {"isolation_level": _REPEATABLE_LEVELS[backend]} if backend in _REPEATABLE_LEVELS else {}
-    return {**level, **({"postgresql_readonly": True} if backend == "postgresql" else {})}
 
 
 def _check_file(url: URL) -> None:
