@@ -22,7 +22,7 @@ import pytest
 from shop_directory.settings.commands import ExitCode
 from shop_directory.settings.reading import EnvironmentSettings, installed_sides, variable
 from tests.people.commands.page import Description, all_descriptions, command_descriptions, commands_page
-from tests.people.commands.world import PROGRAMS, environment, queue_up, run
+from tests.people.commands.world import PROGRAMS, environment, queue_up, ran, run
 from tests.support.catalogues import shop
 from tests.support.real.sources import REPOSITORY
 
@@ -119,10 +119,7 @@ def test_a_terminal_gets_colours_unless_it_is_dumb_or_wants_none(variables: dict
     ],
 )
 def test_help_waits_for_no_engine_and_no_framework(line: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORTED, *line.split()], cwd=tmp_path, env=environment(),
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+    done = ran([sys.executable, "-c", _IMPORTED, *line.split()], tmp_path, environment(), check=True)
     code, imported = json.loads(done.stdout.splitlines()[-1])
     assert code == 0
     assert {"typer", "shop_directory"} <= set(imported)
@@ -141,10 +138,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 def completed_in_bash(folder: Path, line: str) -> list[str]:
     *words, last = line.split(" ")
     script = _BASH.format(words=" ".join(words), last=f"'{last}'", number=len(words))
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script], cwd=folder, env=environment(), capture_output=True, text=True, timeout=60,
-        check=True,
-    )  # fmt: skip
+    done = ran(["bash", "--norc", "-c", script], folder, environment(), check=True)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -408,10 +402,7 @@ def address(folder: Path) -> Iterator[str]:
 @pytest.mark.parametrize("example", ENDING)
 def test_an_example_ends_well(example: str, folder: Path, request: pytest.FixtureRequest) -> None:
     line = example.replace(_ADDRESS, request.getfixturevalue("address")) if _ADDRESS in example else example
-    done = subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=environment(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = ran(["bash", "-c", line], folder, environment())
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
 

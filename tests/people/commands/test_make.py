@@ -13,6 +13,7 @@ import pytest
 
 from indexer.catalogue.open_data.package import read_package
 from indexer.commands.parts import SAMPLE
+from tests.people.commands.world import ran
 from tests.support.catalogues import shop, write_catalogue
 from tests.support.open_data import small_package
 from tests.support.real.sources import REPOSITORY
@@ -84,10 +85,7 @@ def test_neither_the_sample_nor_a_smaller_catalogue_replaces_what_is_served_unas
     assert "Starting the service with the sample catalogue from var/sample ...\n" in started(checkout)
     assert (checkout / "var" / "index" / "live").read_bytes() == before
     write_catalogue(shops, [shop("Shop 1", id="s1")])
-    refused = subprocess.run(
-        ["make", "run", "PORT=0", "CATALOGUE=mine.ndjson"],
-        cwd=checkout, env=environment(), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    refused = ran(["make", "run", "PORT=0", "CATALOGUE=mine.ndjson"], checkout, environment())
     assert refused.returncode != 0
     assert (
         "Nothing was published: 1 of 300 public shops remain, and at most 20% may be lost: check the catalogue, give"
@@ -110,8 +108,7 @@ def test_real_shops_are_written_from_the_pinned_package_and_served_with_their_so
     package = small_package(checkout / "var" / "open-data" / f"{named[1]}-{named[2]}.tgz")
 
     def made(*variables: str) -> subprocess.CompletedProcess[str]:
-        command = ["make", "open-catalogue", *variables]
-        return subprocess.run(command, cwd=checkout, env=environment(), capture_output=True, text=True, check=False)
+        return ran(["make", "open-catalogue", *variables], checkout, environment())
 
     refused = made()
     assert refused.returncode != 0
@@ -138,10 +135,7 @@ def test_containers_are_up_when_they_serve_and_images_are_built_with_pips_config
 
     def asked(target: str, configuration: str) -> str:
         given = {**environment(), "PATH": f"{tmp_path}:{os.environ['PATH']}", "PIP_CONFIG_FILE": configuration}
-        done = subprocess.run(
-            ["make", target], cwd=REPOSITORY, env=given, capture_output=True, text=True, timeout=60, check=True
-        )
-        return done.stdout
+        return ran(["make", target], REPOSITORY, given, check=True).stdout
 
     assert asked("up", "") == "<compose><up><--build><--detach><--wait>"
     assert "<--secret><id=pip,src=/my pip.conf><--tag>" in asked("image", "/my pip.conf")
@@ -151,18 +145,15 @@ def test_containers_are_up_when_they_serve_and_images_are_built_with_pips_config
 def test_tests_of_containers_say_loudly_that_they_do_not_run_and_fail_only_where_they_are_asked_for(
     tmp_path: Path,
 ) -> None:
-    def ran(*words: str) -> tuple[int, list[str]]:
+    def tried(*words: str) -> tuple[int, list[str]]:
         given = {**environment(), "PATH": str(tmp_path)}  # without the programs of Debian
-        done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=REPOSITORY, env=given, capture_output=True, text=True, timeout=60,
-            check=False,
-        )  # fmt: skip
+        done = ran([sys.executable, "-m", *words], REPOSITORY, given)
         return done.returncode, done.stdout.splitlines()
 
-    code, (said,) = ran("tests.containers")
+    code, (said,) = tried("tests.containers")
     assert (code, said.startswith("containers: NOT RUN, because ")) == (3, True)
     # As `.ci/run` has it, whose last line counts the tests of all stages.
-    code, lines = ran("tests.stages", "containers", "containers")
+    code, lines = tried("tests.stages", "containers", "containers")
     assert (code, lines[:-1]) == (0, [said, said])
     assert lines[-1].startswith("0 passed, 0 failed in ")
 

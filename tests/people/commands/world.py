@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +50,15 @@ def run(folder: Path, *words: str, **variables: str) -> Done:
         cwd=folder, env=environment(**variables), stdin=subprocess.DEVNULL, text=True, timeout=60,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def ran(
+    words: Sequence[str | Path], folder: Path, given: Mapping[str, str], *, check: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """A program that comes to its end, in this environment."""
+    return subprocess.run(
+        words, cwd=folder, env=given, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=check
+    )
 
 
 def fill(folder: Path) -> None:
