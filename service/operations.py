@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from math import isfinite
@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import to_jsonable_python
 
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
-from service.insights.protocol import InsightStore, InsightsUnavailable, QueryCount, first_of
+from service.insights.protocol import InsightStore, InsightsUnavailable, QueryCount, first_day, first_of
 from service.limits.policy import QuotaClass
 from service.reports.protocol import RECHECK_GROUP, ReportStore, ReportsUnavailable, Waiting
 from shop_directory.search.failures import BackendUnavailable, NothingPublished
@@ -85,8 +85,7 @@ class HealthProbe:
         store = self._insights
         if store is None:
             return Unavailable("switched_off")
-        since = (datetime.now(UTC) - timedelta(days=INSIGHT_DAYS - 1)).date().isoformat()
-        return await self._ask(lambda: store.counts(since))
+        return await self._ask(lambda: store.counts(first_day(INSIGHT_DAYS)))
 
     async def generations(self) -> Generations | Unavailable:
         """Ask the search engine alone."""
