@@ -1,12 +1,8 @@
 """The state of the service for operators: how its parts are asked, and the answer to GET /api/ops/state.
 
-An unavailable part gives a reason instead of its state, in bounded time. Nothing is raised while parts are asked, as
-operators need the state of the other parts most when one is broken.
-
-The documented JSON Schema is derived from the models. A part that is unavailable says so, with a reason, and an unknown
-value is null, never an empty list or 0 (A13). An age is never below zero, even where two clocks disagree. Of the
-settings only numbers, switches and choices are shown: texts, addresses, paths and secrets are left out by their type,
-so that a setting added later can't leak by mistake.
+A part that is unavailable says so, with a reason and in bounded time, and an unknown value is null, never an empty list
+or 0 (A13). An age is never below zero, even where two clocks disagree. Of the settings only numbers, switches and
+choices are shown: the others are left out by their type, so that a setting added later can't leak by mistake.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
 """The views of the page as HTML from the server: a shop, a list of shops, an error, each under its own address.
 
-The addresses are those of the scripted page, which replaces a view by its own one; without scripts they are readable as
-they are. A view is made of the answers of tools, each of which counts in the quota of the caller and is limited as any
-call; it carries them, so that the script does not call again. What an anonymous caller may not see is not in it. An
-unknown shop and one under review are one view (V2).
+The addresses are those of the scripted page, which replaces a view by its own one. A view is made of the answers of
+tools, which count in the quota of the caller; it carries them, so that the script does not call again. What an
+anonymous caller may not see is not in it. An unknown shop and one under review are one view (V2).
 """
 
 import asyncio
@@ -250,8 +249,7 @@ def _further_calls(asked: Mapping[str, Any], first: Mapping[str, Any]) -> dict[s
 
 
 def _home_of_list(asked: Mapping[str, Any]) -> str | None:
-    """The country to which the shops of a list shall ship."""
-    # If there are several countries, none is that of the visitor.
+    """The country to which the shops of a list shall ship; of several countries none is that of the visitor."""
     countries: Sequence[str] = asked["countries"] or ()
     home: str | None = asked["ships_to"] or (countries[0] if len(countries) == 1 else None)
     return home
@@ -378,7 +376,6 @@ def _within(language: Language, asked: Mapping[str, Any]) -> str:
 
 
 def _lead(language: Language, shops: str, within: str) -> str:
-    """How many shops there are, within the filters."""
     return language.text("shops_within", shops=shops, filters=within) if within else shops
 
 
