@@ -118,15 +118,8 @@ class Changed:
         return answered
 
 
-@dataclass(frozen=True, slots=True)
-class Breakage:
-    """A server that breaks a rule in one way, made by `wrap` from the right application."""
-
-    rule: str
-    how: str
-    wrap: Wrap
-
-
+# A rule, how a server breaks it, and what makes that server of the right application.
+Breakage = tuple[str, str, Wrap]
 ANY: Final = ""
 
 
