@@ -511,19 +511,6 @@ async def test_without_scripts_shops_are_found_and_read(site: Site, visitor: Vis
     await expect(page.get_by_role("heading", name="Stationery")).to_be_visible()
 
 
-@pytest.mark.fast
-@pytest.mark.rule("F22")
-@pytest.mark.asyncio(loop_scope="session")
-async def test_views_in_another_language_are_accessible(site: Site, visitor: Visitor) -> None:
-    # `test_languages.py` looks at all views in all languages.
-    page, _ = await visitor.arrive(site.base, PHONE)
-    for path, view in (("/?lang=pl", "start"), ("/?q=hrabour", "results"), ("/?shop=shop_books&country=DE", "shop")):
-        await page.goto(f"{site.base}{path}")
-        await shown(page, view)
-        await expect(page.locator("html")).to_have_attribute("lang", "pl")
-        await assert_usable(page, PHONE)
-
-
 @pytest.mark.rule("F20")
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
