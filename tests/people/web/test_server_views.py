@@ -26,6 +26,7 @@ from service.web.languages import Language
 from service.web.site import Head, delivery, sells
 from service.web.site import Site as ServedSite
 from service.web.views import asked_view
+from shop_directory.settings.reading import SettingsError
 from tests.people.web.browser import CUT, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.steps import shown, sign_in, text_of, typed
@@ -592,7 +593,7 @@ def test_the_house_is_the_operators_own(house: str, path: str) -> None:
 
 
 @pytest.mark.rule("F20")
-def test_the_footer_links_to_where_the_catalogue_is_from_as_plain_text(house: str, site: Site) -> None:
+def test_the_footer_links_to_where_the_catalogue_is_from_as_plain_text(house: str, site: Site, tmp_path: Path) -> None:
     link = f'<a href="sources.txt">{escape("Data: <b>Maps</b> (CC0)")}</a>'
     assert all(link.encode() in get(house, path).body for path in ("/", "/?shop=shop_books", "/?q=mill"))
     sources = get(house, "/sources.txt")
@@ -602,6 +603,10 @@ def test_the_footer_links_to_where_the_catalogue_is_from_as_plain_text(house: st
     )
     assert get(site.base, "/sources.txt").status == 404
     assert b"sources.txt" not in get(site.base, "/").body
+    for wrong in (b"", b" \n", b"\xff"):
+        (tmp_path / "SOURCES.md").write_bytes(wrong)
+        with pytest.raises(SettingsError, match="SITE_SOURCES is wrong"):
+            Settings.load(site_sources=tmp_path / "SOURCES.md")
 
 
 @pytest.mark.fast
