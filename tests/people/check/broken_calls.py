@@ -16,9 +16,11 @@ from tests.people.check.breaking import (
     header,
     hearing,
     in_place,
+    objects,
     put,
     rewriting,
     status,
+    unheard,
     where,
 )
 from tests.people.check.broken_mcp import TOKEN, saying
@@ -31,15 +33,10 @@ MAX_BODY: Final = 65_536
 
 
 def _with_slugs_enumerated(document: Document) -> None:
-    waiting: list[object] = [document]
-    while waiting:
-        match waiting.pop():
+    for one in objects(document):
+        match one:
             case {"properties": {"query": _, "category": dict() as category}}:
                 category["enum"] = ["books", "toys"]
-            case dict() as found:
-                waiting += found.values()
-            case list() as found:
-                waiting += found
 
 
 def _without_older_name(arguments: Document) -> Document:
@@ -117,30 +114,17 @@ def to_callers(path: str, change: Change, *, wrong: bool = False) -> Wrap:
     return where(is_meant, change)
 
 
+_JUDGED: Final = problem(400, "invalid_input")
+
+
 def _closed(answered: Answered) -> None:
-    problem = {
-        "type": "urn:token",
-        "title": "Token",
-        "status": 401,
-        "detail": "x-api-token is missing.",
-        "code": "token_required",
-    }
-    answered.be(401, problem, b"application/problem+json")
+    problem(401, "token_required")(answered)
     answered.set_header(b"www-authenticate", b"ApiKey")
-
-
-def _judged(answered: Answered) -> None:
-    problem = {"type": "urn:input", "title": "Input", "status": 400, "detail": "no_such_field", "code": "invalid_input"}
-    answered.be(400, problem, b"application/problem+json")
 
 
 def _like_anybody(answered: Answered) -> None:
     answered.set_header(b"ratelimit-policy", b'"reads";q=100000;w=60')
     answered.set_header(b"ratelimit", b'"reads";r=99;t=1')
-
-
-def _repeated(answered: Answered) -> None:
-    answered.headers.append((ALLOW, b"*"))
 
 
 def _named_in_body(answered: Answered) -> None:
@@ -151,10 +135,6 @@ def _echoed(answered: Answered) -> None:
     origin = dict(answered.asked.headers).get(b"origin")
     if origin is not None:
         answered.headers.append((ALLOW, origin))
-
-
-def _never_unchanged(asked: Asked) -> None:
-    asked.headers = [(name, value) for name, value in asked.headers if name != b"if-none-match"]
 
 
 def _always_unchanged(asked: Asked) -> None:
@@ -200,8 +180,8 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("I79.more_reads", "asks for a token to list coupons", to_callers("/tool/list_coupons", _closed)),
     ("I79.more_reads", "asks for a token to check out", to_callers("/tool/resolve_checkout_url", _closed)),
     ("Q1", "refuses a wrong token where none is needed", to_callers("/tool/list_categories", _closed, wrong=True)),
-    ("I80", "judges the input first", to_callers("/tool/monetize_offer", _judged)),
-    ("I80", "takes any token", to_callers("/tool/resolve_conflict", _judged, wrong=True)),
+    ("I80", "judges the input first", to_callers("/tool/monetize_offer", _JUDGED)),
+    ("I80", "takes any token", to_callers("/tool/resolve_conflict", _JUDGED, wrong=True)),
     ("E1.credentials", "sends no challenge", answering(_TRUST, header(b"www-authenticate", None), 401)),
     ("E1.credentials", "sends clients to an OAuth server", answering(_TRUST, _NO_META, 401)),
     ("E1.credentials", "does not say how to send one", rewriting(_TRUST, put("detail", "You may not do this."), 401)),
@@ -224,7 +204,7 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ),
     ("C1.http", "lets suggestions be cached", answering(SUGGEST, header(b"cache-control", b"public, max-age=60"))),
     ("C1.http", "has no tag", answering(SUGGEST, header(b"etag", None), None)),
-    ("C1.http", "never says unchanged", asked_otherwise(_never_unchanged)),
+    ("C1.http", "never says unchanged", unheard(b"if-none-match")),
     ("C1.http", "always says unchanged", asked_otherwise(_always_unchanged)),
     ("C1.http", "lets answers be cached", answering(LIST, header(b"cache-control", b"max-age=3"))),
     ("C1.http", "lets errors be cached", answering(SUGGEST, header(b"cache-control", b"max-age=3"), 400)),
@@ -233,6 +213,6 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("C2", "answers from two generations", answering(SUGGEST, header(b"x-generation", b"another"))),
     ("C2", "does not send it over MCP", saying(in_place(drop("result._meta.x-generation")), tool="list_categories")),
     ("C3", "keeps suggestions to itself", answering(SUGGEST, header(ALLOW, None))),
-    ("C3", "opens everything to any page", answering(LIST, _repeated)),
+    ("C3", "opens everything to any page", answering(LIST, header(ALLOW, b"*"))),
     ("C3", "opens everything to who asks", answering("/health", _echoed)),
 )

@@ -18,17 +18,19 @@ from tests.people.check.breaking import (
     Document,
     answering,
     argument,
+    asking,
     default,
     drop,
     hearing,
+    in_place,
     more,
+    objects,
     put,
     rewriting,
     turn,
     without,
 )
-from tests.people.check.broken_shops import reports_review
-from tests.people.check.stage import UNDER_REVIEW
+from tests.people.check.broken_shops import HIDDEN, REPORTS_REVIEW
 
 _COUPONS: Final = "/tool/list_coupons"
 _CODE: Final = "/tool/report_code"
@@ -95,11 +97,7 @@ def _counting_each() -> Callable[[Document], Document]:
 
 
 def _refusing(reason: str) -> Change:
-    def change(answered: Answered) -> None:
-        if answered.asked.arguments.get("reason") == reason:
-            answered.be(400, {"status": 400, "code": "invalid_input"})
-
-    return change
+    return asking("reason", reason, lambda answered: answered.be(400, {"status": 400, "code": "invalid_input"}))
 
 
 def _any_subject(arguments: Document) -> Document:
@@ -137,34 +135,10 @@ def _no_to_unsettled(document: Document) -> None:
         document["ships_to"] = "no"
 
 
-def _of_returns(change: Callable[[Document], None]) -> Callable[[Document], None]:
-    """A change of the statement about returns, where there is one."""
-    return lambda document: None if document["returns"] is None else change(document["returns"])
-
-
-def _another_kind(document: Document) -> None:
-    for signal in document["signals"]:
-        if signal["kind"] == "registrar":
-            signal["kind"] = "customer_opinion"
-
-
 def _undescribed(document: Document) -> None:
-    waiting: list[object] = [document["paths"][_TRUST]]
-    while waiting:
-        match waiting.pop():
-            case dict() as found:
-                if isinstance(found.get("description"), str):
-                    found["description"] = "Something."
-                waiting += found.values()
-            case list() as found:
-                waiting += found
-
-
-def _reports_review(answered: Answered) -> None:
-    if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
-        document = answered.document
-        document["signal_coverage"]["missing"][0]["reason"] = "pipeline_gap"
-        answered.document = document
+    for one in objects(document["paths"][_TRUST]):
+        if isinstance(one.get("description"), str):
+            one["description"] = "Something."
 
 
 def _not_found(answered: Answered) -> None:
@@ -194,7 +168,7 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("I56", "needs a shop", answering(_COUPONS, lambda answered: answered.be(400, {"code": "invalid_input"}))),
     ("I56", "withholds a code when its shop is asked for", answering(_COUPONS, _one_less)),
     ("I57", "gives an empty list for an unknown shop", answering(_COUPONS, _empty_for_unknown, 404)),
-    ("I57", "says that a shop is under review", answering(_COUPONS, reports_review, 404)),
+    ("I57", "says that a shop is under review", answering(_COUPONS, REPORTS_REVIEW, 404)),
     ("I8", "takes a reported code off the list", _hiding_codes),
     ("I36", "takes a comment", hearing(_CODE, without("comment"))),
     ("I37", "queues the same report twice", hearing(_CODE, _counting_each())),
@@ -228,11 +202,15 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("A7", "refuses a territory of a named state", rewriting(_SHIPPING, _no_to_unsettled)),
     ("I59", "takes any word for a country", hearing(_SHIPPING, argument("country", str, lambda _: "DE"))),
     ("I59", "needs no shop", answering(_SHIPPING, lambda answered: answered.be(200, {"collected": False}), 400)),
-    ("F8", "does not say where it was read", rewriting(_POLICIES, _of_returns(drop("source")))),
-    ("F8", "fills in fees", rewriting(_POLICIES, _of_returns(put("fees", "free by law")))),
+    ("F8", "does not say where it was read", rewriting(_POLICIES, drop("returns.source"))),
+    ("F8", "fills in fees", rewriting(_POLICIES, put("returns.fees", "free by law"))),
     ("F8", "has a shipping of its own", rewriting(_POLICIES, put("shipping.collected", "maybe"))),
-    ("F8", "says that a shop is under review", answering(_POLICIES, reports_review, 404)),
-    ("I29", "has a kind of its own", rewriting(_TRUST, _another_kind)),
+    ("F8", "says that a shop is under review", answering(_POLICIES, REPORTS_REVIEW, 404)),
+    (
+        "I29",
+        "has a kind of its own",
+        rewriting(_TRUST, turn("signals.*.kind", lambda kind: "customer_opinion" if kind == "registrar" else kind)),
+    ),
     ("I29", "delivers a signal twice", rewriting(_TRUST, turn("signals", lambda signals: signals + signals[:1]))),
     ("I30", "has null for a source", rewriting(_TRUST, put("signals.*.source", None))),
     ("I30", "does not say when it looked", rewriting(_TRUST, drop("signals.*.checked_at"))),
@@ -245,6 +223,12 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("I34", "has a reason of its own", rewriting(_TRUST, put("signal_coverage.missing.*.reason", "shop_refused"))),
     ("I34", "does not say what is missing", rewriting(_TRUST, put("signal_coverage.missing", []))),
     ("I35", "does not say what the coverage is for", rewriting(_OPENAPI, _undescribed)),
-    ("I60", "is different for a shop under review", answering(_TRUST, _reports_review)),
+    (
+        "I60",
+        "is different for a shop under review",
+        answering(
+            _TRUST, asking("shop_domain", HIDDEN, in_place(put("signal_coverage.missing.0.reason", "pipeline_gap")))
+        ),
+    ),
     ("I60", "says that a shop is unknown", answering(_TRUST, _not_found)),
 )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.people.check.breaking import (
+    ANY,
     Answered,
     Asked,
     Breakage,
@@ -12,9 +13,12 @@ from tests.people.check.breaking import (
     answering,
     argument,
     asked_otherwise,
+    asking,
     backwards,
     default,
+    drop,
     hearing,
+    in_place,
     more,
     put,
     rewriting,
@@ -46,53 +50,10 @@ def _blank_is_invalid(answered: Answered) -> None:
         answered.document = {**answered.document, **_NOTHING}
 
 
-def _any_country(answered: Answered) -> None:
-    if "country" in answered.asked.arguments:
-        answered.be(200, _NOTHING)
-
-
-def _only_known_words(document: Document) -> None:
-    if "word_counts" in document:
-        document["word_counts"] = [count for count in document["word_counts"] if count["shops"]]
-
-
-def _broadens_always(document: Document) -> None:
-    document.setdefault("broader", [])
-
-
-def _broadens_to_others(document: Document) -> None:
-    for wider in document.get("broader", ()):
-        wider["results"].reverse()
-
-
-def _broadens_to_more(document: Document) -> None:
-    for wider in document.get("broader", ()):
-        wider["total_count"] += 1
-
-
-def _settles_nothing(document: Document) -> None:
-    if "unsettled_count" in document:
-        document["unsettled_count"] = 0
-
-
 def _counts_the_page(document: Document) -> None:
     for facet in document.get("facets", {}).values():
         for value in facet["values"]:
             value["count"] = min(value["count"], len(document["results"]))
-
-
-def _one_cursor(answered: Answered) -> None:
-    if "cursor" in answered.asked.arguments:
-        answered.document = {name: value for name, value in answered.document.items() if name != "next_cursor"}
-
-
-def _more_missing(document: Document) -> None:
-    for facet in document.get("facets", {}).values():
-        facet["missing"] += 1
-
-
-def _counts_always(document: Document) -> None:
-    document.setdefault("word_counts", [])
 
 
 SUGGEST: Final = "/suggest"
@@ -128,12 +89,11 @@ def _first_only(query: bytes) -> bytes:
     return b"&".join(pair for pair in query.split(b"&") if first[pair.partition(b"=")[0]] == pair)
 
 
-def _no_typos(answer: Document) -> None:
-    answer["shops"] = [shop for shop in answer["shops"] if shop["score"] >= 4 or not answer["query"]]
+def _scored(least: int) -> Callable[[Document], None]:
+    def change(answer: Document) -> None:
+        answer["shops"] = [shop for shop in answer["shops"] if shop["score"] >= least or not answer["query"]]
 
-
-def _whole_names_only(answer: Document) -> None:
-    answer["shops"] = [shop for shop in answer["shops"] if shop["score"] >= 8 or not answer["query"]]
+    return change
 
 
 def _popularity_not_looked_at(answer: Document) -> None:
@@ -171,7 +131,11 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
         "does not look at the country",
         hearing(_FIND, argument("country", str, lambda code: code if code in {"ZZ", "Germany"} else None)),
     ),
-    ("I46", "takes any word for a country", answering(_FIND, _any_country, 400)),
+    (
+        "I46",
+        "takes any word for a country",
+        answering(_FIND, asking("country", ANY, lambda answered: answered.be(200, _NOTHING)), 400),
+    ),
     ("I47", "clamps the limit", hearing(_FIND, argument("limit", int, lambda limit: min(limit, 100)))),
     ("I47", "returns ten unless asked", hearing(_FIND, default("limit", 10))),
     (
@@ -189,17 +153,33 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
         "is content with one of the words",
         hearing(_FIND, argument("query", str, lambda query: query.partition(" ")[0])),
     ),
-    ("M6.word_counts", "leaves out the words that no shop fits", rewriting(_FIND, _only_known_words)),
-    ("M6.broader", "has broader queries where there are matches", rewriting(_FIND, _broadens_always)),
-    ("M6.broader", "shows other shops first than a broader query finds", rewriting(_FIND, _broadens_to_others)),
-    ("M6.broader", "miscounts the shops of a broader query", rewriting(_FIND, _broadens_to_more)),
+    (
+        "M6.word_counts",
+        "leaves out the words that no shop fits",
+        rewriting(_FIND, turn("word_counts", lambda counts: [one for one in counts if one["shops"]])),
+    ),
+    (
+        "M6.broader",
+        "has broader queries where there are matches",
+        rewriting(_FIND, lambda page: page.setdefault("broader", [])),
+    ),
+    (
+        "M6.broader",
+        "shows other shops first than a broader query finds",
+        rewriting(_FIND, turn("broader.*.results", backwards)),
+    ),
+    ("M6.broader", "miscounts the shops of a broader query", rewriting(_FIND, turn("broader.*.total_count", more))),
     ("F5", "counts the page only", rewriting(_FIND, _counts_the_page)),
-    ("F5", "miscounts the shops without a market", rewriting(_FIND, _more_missing)),
+    ("F5", "miscounts the shops without a market", rewriting(_FIND, turn("facets.*.missing", more))),
     ("F6", "takes the first category only", hearing(_FIND, argument("categories", list, lambda some: some[:1]))),
     ("F6", "takes no notice of countries", hearing(_FIND, without("countries"))),
     ("F7", "begins again at every cursor", hearing(_FIND, without("cursor"))),
-    ("F7", "stops in the middle", answering(_FIND, _one_cursor)),
-    ("M6.word_counts", "counts words where there are matches", rewriting(_FIND, _counts_always)),
+    ("F7", "stops in the middle", answering(_FIND, asking("cursor", ANY, in_place(drop("next_cursor"))))),
+    (
+        "M6.word_counts",
+        "counts words where there are matches",
+        rewriting(_FIND, lambda page: page.setdefault("word_counts", [])),
+    ),
     (
         "I51",
         "finds nothing in an unknown category",
@@ -246,12 +226,12 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ),
     ("A1.offers", "shows one offer", rewriting(_FIND, turn("results.*.offers", lambda offers: offers[:1]))),
     ("F1", "takes each destination for another", hearing(_FIND, argument("ships_to", str, lambda _: "AQ"))),
-    ("F1", "counts no shop that does not say", rewriting(_FIND, _settles_nothing)),
+    ("F1", "counts no shop that does not say", rewriting(_FIND, turn("unsettled_count", lambda _: 0))),
     ("F3", "finds shops without codes", hearing(_FIND, without("has_code"))),
     ("E4", "proposes no slug", rewriting(_FIND, put("detail", "There is none."), 400)),
     ("I68", "takes a missing q for a blank one", retyping(lambda query: query if b"q=" in query else b"q=")),
-    ("I69", "forgives no typing errors", rewriting(SUGGEST, _no_typos)),
-    ("I69", "finds whole names only", rewriting(SUGGEST, _whole_names_only)),
+    ("I69", "forgives no typing errors", rewriting(SUGGEST, _scored(4))),
+    ("I69", "finds whole names only", rewriting(SUGGEST, _scored(8))),
     ("I69", "puts the least popular first", rewriting(SUGGEST, turn("shops", backwards))),
     ("I69", "orders by id", rewriting(SUGGEST, _popularity_not_looked_at)),
     ("I70", "gives ten", retyping(lambda query: query if b"limit=" in query else query + b"&limit=10")),

@@ -6,17 +6,17 @@ from typing import Any, Final
 
 from tests.people.check.breaking import (
     Answered,
-    Asked,
     Breakage,
     Change,
     Document,
     Wrap,
     answering,
-    asked_otherwise,
     drop,
     in_place,
+    more,
     put,
     turn,
+    unheard,
     where,
 )
 
@@ -68,15 +68,6 @@ def closed(answered: Answered) -> None:
     answered.be(401, {"jsonrpc": "2.0", "id": 1, "error": error})
 
 
-def _without_origin(asked: Asked) -> None:
-    asked.headers = [(name, value) for name, value in asked.headers if name != b"origin"]
-
-
-def _one_more(content: Document) -> None:
-    if "total_count" in content:
-        content["total_count"] += 1
-
-
 def _structured(document: Document) -> None:
     document["result"]["structuredContent"] = json.loads(document["result"]["content"][0]["text"])
 
@@ -89,10 +80,6 @@ def _as_error(answered: Answered) -> None:
 def _as_result(answered: Answered) -> None:
     result: dict[str, Any] = {"isError": True, "content": [{"type": "text", "text": "no such tool"}]}
     answered.be(200, {"jsonrpc": "2.0", "id": 1, "result": result})
-
-
-def _as_problem(answered: Answered) -> None:
-    answered.be(answered.status, {"code": "refused"}, b"application/problem+json")
 
 
 def _as_page(answered: Answered) -> None:
@@ -119,8 +106,12 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ),
     ("I3", "says nothing in a result", saying(in_place(put("result.content", [])), tool="list_categories")),
     ("I5", "lists a tool less", saying(in_place(turn("result.tools", lambda tools: tools[:-1])), method="tools/list")),
-    ("I5", "counts otherwise than REST", saying(in_text(_one_more), tool="find_shop", having='"limit":3')),
-    ("I5", "counts coupons otherwise", saying(in_text(_one_more), tool="list_coupons", having="shop_")),
+    (
+        "I5",
+        "counts otherwise than REST",
+        saying(in_text(turn("total_count", more)), tool="find_shop", having='"limit":3'),
+    ),
+    ("I5", "counts coupons otherwise", saying(in_text(turn("total_count", more)), tool="list_coupons", having="shop_")),
     ("I5", "leaves out structured content", saying(in_place(drop("result.structuredContent")), tool="get_trust")),
     ("I67", "asks for a token on initialize", saying(without_token(closed), method="initialize")),
     ("I67", "asks for a token to read", saying(without_token(closed), tool="list_categories")),
@@ -135,7 +126,11 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
         saying(without_token(in_place(turn("result.tools", lambda tools: tools[:5]))), method="tools/list"),
     ),
     ("E2.protocol", "has a fault of its own", answering(MCP, lambda answered: answered.be(500, {}), 400)),
-    ("E1.transport", "serves any origin", asked_otherwise(_without_origin)),
-    ("E1.transport", "refuses in REST's shape", answering(MCP, _as_problem, 406)),
+    ("E1.transport", "serves any origin", unheard(b"origin")),
+    (
+        "E1.transport",
+        "refuses in REST's shape",
+        answering(MCP, lambda answered: answered.be(406, {"code": "refused"}, b"application/problem+json"), 406),
+    ),
     ("E1.transport", "holds a stream open", answering(MCP, _as_page, 405)),
 )

@@ -1,13 +1,11 @@
 """Servers whose probes, description or operations endpoints are wrong in one way."""
 
-from collections.abc import Callable
 from typing import Final
 
 from tests.people.check.breaking import (
     Answered,
     Asked,
     Breakage,
-    Change,
     Wrap,
     answering,
     asked_otherwise,
@@ -16,6 +14,7 @@ from tests.people.check.breaking import (
     header,
     put,
     rewriting,
+    spelling,
     status,
 )
 from tests.people.check.stage import COMMIT, OPS_KEY
@@ -33,13 +32,6 @@ def _key_given(*paths: str, only_wrong: bool = False) -> Wrap:
             asked.headers = [*others, (KEY, OPS_KEY.encode())]
 
     return asked_otherwise(before)
-
-
-def _text(change: Callable[[bytes], bytes]) -> Change:
-    def changed(answered: Answered) -> None:
-        answered.body = change(answered.body)
-
-    return changed
 
 
 def _not_ready(answered: Answered) -> None:
@@ -69,9 +61,9 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("I76", "sends no sizes", rewriting(STATE, put("catalogue.sizes", None))),
     ("I76", "is away without a reason", rewriting(STATE, put("shops", UNAVAILABLE))),
     ("I77", "says that it is JSON", answering(RESOURCES, header(b"content-type", b"application/json"))),
-    ("I77", "shows no account", answering(RESOURCES, _text(_no_accounts))),
-    ("I77", "is no exposition", answering(RESOURCES, _text(lambda text: text + b'broken{provider="\n'))),
-    ("I77", "has a line without end", answering(RESOURCES, _text(lambda text: text + b'a{b="' + b'",a="' * 200000))),
+    ("I77", "shows no account", answering(RESOURCES, spelling(_no_accounts))),
+    ("I77", "is no exposition", answering(RESOURCES, spelling(lambda text: text + b'broken{provider="\n'))),
+    ("I77", "has a line without end", answering(RESOURCES, spelling(lambda text: text + b'a{b="' + b'",a="' * 200000))),
     ("I77", "is empty", answering(RESOURCES, body(b""))),
     ("I81", "does not look at the key", _key_given(STATE, RESOURCES)),
     ("I81", "takes any key", _key_given(STATE, RESOURCES, only_wrong=True)),

@@ -13,6 +13,7 @@ from tests.people.check.breaking import (
     Wrap,
     answering,
     argument,
+    asking,
     drop,
     header,
     hearing,
@@ -20,6 +21,7 @@ from tests.people.check.breaking import (
     more,
     put,
     rewriting,
+    spelling,
     turn,
     where,
 )
@@ -42,21 +44,10 @@ _HIDDEN_SHOP: Final[dict[str, Any]] = {
     "offers_total": 0,
 }
 HIDDEN: Final = UNDER_REVIEW[0]
-
-
-def _shows_hidden(answered: Answered) -> None:
-    if answered.asked.arguments.get("query") == UNDER_REVIEW[0]:
-        answered.document = {**answered.document, "results": [_HIDDEN_SHOP], "total_count": 1}
-
-
-def _lists_of_unknown(document: Document) -> None:
-    for entry in document.get("shops", ()):
-        entry["coupons"] = entry["coupons"] or {"results": [], "total_count": 0}
-
-
-def reports_review(answered: Answered) -> None:
-    if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
-        answered.document = {**answered.document, "detail": "This shop is under review."}
+REPORTS_REVIEW: Final = asking("shop_domain", HIDDEN, in_place(put("detail", "This shop is under review.")))
+_OTHER_WORDS: Final = spelling(lambda text: text.replace(b"directory", b"public directory"))
+_REFUSED: Final = {"status": 400, "code": "unknown_category"}
+_SUGGESTED: Final = {"id": "shop_x", "name": "X", "domain": HIDDEN, "category": "books", "score": 0.0}
 
 
 def _echoes(answered: Answered) -> None:
@@ -86,11 +77,6 @@ def _primary_only(answered: Answered) -> None:
     answered.document = document
 
 
-def _refuses_a_slug(answered: Answered) -> None:
-    if answered.asked.arguments.get("category") == "music":
-        answered.be(400, {"status": 400, "code": "unknown_category"})
-
-
 def of_hidden(path: str, change: Change, *, having: str = "") -> Wrap:
     """A server that changes its answers to requests that name a shop under review."""
 
@@ -101,33 +87,9 @@ def of_hidden(path: str, change: Change, *, having: str = "") -> Wrap:
     return where(is_meant, change)
 
 
-def _a_header(answered: Answered) -> None:
-    answered.headers.append((b"x-cache", b"hit"))
-
-
-def _other_words(answered: Answered) -> None:
-    answered.body = answered.body.replace(b"directory", b"public directory")
-
-
-def _a_byte(answered: Answered) -> None:
-    answered.body += b"\n"
-
-
-def _taken(answered: Answered) -> None:
-    answered.be(200, {"status": "wird gemeldet, Pruefung laeuft"})
-
-
-def _suggested(answer: Document) -> None:
-    answer["shops"].append({"id": "shop_x", "name": "X", "domain": HIDDEN, "category": "books", "score": 0.0})
-
-
 _RESOLVE: Final = "/tool/resolve_checkout_url"
 _MONETIZE: Final = "/tool/monetize_offer"
 _CONFLICT: Final = "/tool/resolve_conflict"
-
-
-def _without_candidates(document: Document) -> None:
-    document.pop("candidates", None)
 
 
 def _merging(app: ASGIApp) -> ASGIApp:
@@ -144,8 +106,12 @@ def _merging(app: ASGIApp) -> ASGIApp:
 
 
 BREAKAGES: Final[tuple[Breakage, ...]] = (
-    ("I6", "finds a shop under review", answering(_FIND, _shows_hidden)),
-    ("I6", "says that a shop is under review", answering("/tool/get_shipping_policy", reports_review, 404)),
+    (
+        "I6",
+        "finds a shop under review",
+        answering(_FIND, asking("query", HIDDEN, in_place(put("results", [_HIDDEN_SHOP])))),
+    ),
+    ("I6", "says that a shop is under review", answering("/tool/get_shipping_policy", REPORTS_REVIEW, 404)),
     ("I9", "has a number for an id", rewriting(_GET, put("id", 17))),
     ("I9", "leaves the category out", rewriting(_FIND, drop("results.*.category"))),
     ("I10", "knows domains only", answering(_GET, _by_domain_only)),
@@ -163,9 +129,13 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("I52", "counts a shop too many", rewriting(_CATEGORIES, turn("results.0.count", more))),
     ("I52", "leaves the largest category out", rewriting(_CATEGORIES, _without_the_largest)),
     ("I53", "takes slugs in any case", hearing(_FIND, argument("category", str, str.lower))),
-    ("I53", "refuses a slug that is listed", answering(_FIND, _refuses_a_slug)),
+    (
+        "I53",
+        "refuses a slug that is listed",
+        answering(_FIND, asking("category", "music", lambda answered: answered.be(400, _REFUSED))),
+    ),
     ("I54", "answers another name", rewriting(_GET, turn("name", str.upper))),
-    ("I55", "says that a shop is under review", answering(_GET, reports_review, 404)),
+    ("I55", "says that a shop is under review", answering(_GET, REPORTS_REVIEW, 404)),
     (
         "A14",
         "sorts the shops",
@@ -188,16 +158,26 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
             "/tool/list_coupons", lambda answer: answer.get("shops", []).sort(key=lambda one: not one["coupons"])
         ),
     ),
-    ("F17", "has an empty list for an unknown shop", rewriting("/tool/list_coupons", _lists_of_unknown)),
+    (
+        "F17",
+        "has an empty list for an unknown shop",
+        rewriting(
+            "/tool/list_coupons", turn("shops.*.coupons", lambda coupons: coupons or {"results": [], "total_count": 0})
+        ),
+    ),
     ("I55", "repeats what was asked", answering(_GET, _echoes, 404)),
-    ("V2", "has a header for it", of_hidden("/tool/get_shop", _a_header)),
+    ("V2", "has a header for it", of_hidden("/tool/get_shop", header(b"x-cache", b"hit"))),
     (
         "V2",
         "counts it otherwise",
         of_hidden("/tool/get_shipping_policy", header(b"ratelimit-policy", b'"reads";q=1;w=60')),
     ),
-    ("V2", "has other words for it over MCP", of_hidden("/mcp", _other_words, having='"get_shop"')),
-    ("V2", "has a byte more for it over MCP", of_hidden("/mcp", _a_byte, having='"list_coupons"')),
+    ("V2", "has other words for it over MCP", of_hidden("/mcp", _OTHER_WORDS, having='"get_shop"')),
+    (
+        "V2",
+        "has a byte more for it over MCP",
+        of_hidden("/mcp", spelling(lambda text: text + b"\n"), having='"list_coupons"'),
+    ),
     (
         "V2",
         "has a note for it over MCP",
@@ -209,14 +189,18 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
         "repeats the URI of a resource",
         of_hidden("/mcp", in_place(put("error.data", {"uri": f"shop://{HIDDEN}"})), having='"resources/read"'),
     ),
-    ("V2", "suggests it", of_hidden("/suggest", in_place(_suggested))),
+    ("V2", "suggests it", of_hidden("/suggest", in_place(lambda answer: answer["shops"].append(_SUGGESTED)))),
     (
         "V2",
         "asks whether it was meant",
         of_hidden("/tool/find_shop", in_place(put("did_you_mean", [{"id": "shop_x", "name": "X", "domain": HIDDEN}]))),
     ),
-    ("A9", "takes reports on it", of_hidden("/tool/report_code", _taken)),
-    ("A9", "has other words for reports on it", of_hidden("/mcp", _other_words, having='"report_issue"')),
+    (
+        "A9",
+        "takes reports on it",
+        of_hidden("/tool/report_code", lambda answered: answered.be(200, {"status": "wird gemeldet, Pruefung laeuft"})),
+    ),
+    ("A9", "has other words for reports on it", of_hidden("/mcp", _OTHER_WORDS, having='"report_issue"')),
     ("I38", "numbers its offers", rewriting("/tool/find_shop", put("results.*.offers.*.offer_id", 17))),
     ("I64", "names no programme", rewriting(_MONETIZE, put("monetization", None))),
     (
@@ -230,7 +214,7 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("I65", "leads by credentials", rewriting(_RESOLVE, put("checkout_url", "https://shop@elsewhere.example/cart"))),
     ("I65", "takes a word for a boolean", hearing(_RESOLVE, argument("affiliate", str, lambda word: word == "yes"))),
     ("I66", "has a verdict of its own", rewriting(_CONFLICT, put("verdict", "merged"))),
-    ("I66", "looks for no candidates", rewriting(_CONFLICT, _without_candidates)),
+    ("I66", "looks for no candidates", rewriting(_CONFLICT, drop("candidates"))),
     ("I66", "merges", _merging),
     (
         "I66",
