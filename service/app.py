@@ -15,7 +15,7 @@ from service.http.gate import BoundedEndpoint, Gate
 from service.http.messages import bearer_token, constant_endpoint, json_answer, problem_answer
 from service.http.middleware import MCP_PATH, MCP_ROUTE, SUGGEST_PATH, HttpMiddleware, route_labels, suggest_headers
 from service.identity import SERVICE, VERSION
-from service.mcp_server.deferred import DeferredEndpoint, DeferredMcp, LoadedMcp
+from service.mcp_server.deferred import DeferredMcp, LoadedMcp
 from service.mcp_server.json_rpc import refused_early
 from service.mcp_server.oauth import OAUTH_PATH, ProtectedResource
 from service.observability.prometheus import PrometheusMetrics
@@ -151,7 +151,7 @@ def _mcp_endpoints(
     paths = (MCP_PATH,) if resource is None else (MCP_PATH, OAUTH_PATH)
     # Not interrupted, as the SDK's own tasks would outlive the request; a called tool stops at its deadline.
     return {
-        spelled: gated(DeferredEndpoint(mcp, path), refused=refused_early, interrupted=False)
+        spelled: gated(mcp.endpoint(path), refused=refused_early, interrupted=False)
         for path in paths
         for spelled in (path, f"{path}/")
     }

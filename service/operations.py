@@ -1,19 +1,15 @@
 """The state of the service for operators: how its parts are asked, and the answer to GET /api/ops/state.
 
-An unavailable part gives a reason instead of its state, in bounded time. Nothing is raised while parts are asked, as
-operators need the state of the other parts most when one is broken.
-
-The documented JSON Schema is derived from the models. A part that is unavailable says so, with a reason, and an unknown
-value is null, never an empty list or 0 (A13). An age is never below zero, even where two clocks disagree. Of the
-settings only numbers, switches and choices are shown: texts, addresses, paths and secrets are left out by their type,
-so that a setting added later can't leak by mistake.
+A part that is unavailable says so, with a reason and in bounded time, and an unknown value is null, never an empty list
+or 0 (A13). An age is never below zero, even where two clocks disagree. Of the settings only numbers, switches and
+choices are shown: the others are left out by their type, so that a setting added later can't leak by mistake.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from math import isfinite
@@ -23,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import to_jsonable_python
 
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount, Stamp
-from service.insights.protocol import InsightStore, InsightsUnavailable, QueryCount, first_of
+from service.insights.protocol import InsightStore, InsightsUnavailable, QueryCount, first_day, first_of
 from service.limits.policy import QuotaClass
 from service.reports.protocol import RECHECK_GROUP, ReportStore, ReportsUnavailable, Waiting
 from shop_directory.search.failures import BackendUnavailable, NothingPublished
@@ -85,8 +81,7 @@ class HealthProbe:
         store = self._insights
         if store is None:
             return Unavailable("switched_off")
-        since = (datetime.now(UTC) - timedelta(days=INSIGHT_DAYS - 1)).date().isoformat()
-        return await self._ask(lambda: store.counts(since))
+        return await self._ask(lambda: store.counts(first_day(INSIGHT_DAYS)))
 
     async def generations(self) -> Generations | Unavailable:
         """Ask the search engine alone."""

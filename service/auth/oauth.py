@@ -1,9 +1,8 @@
 """Verifies access tokens of an OAuth issuer, which are JWTs, for a resource server that trusts it (F14, F15).
 
-Keys come from the one configured address only, whatever a token names. They are fetched again when a token is verified
-and the last attempt began a minute ago or more, so that forged tokens with invented keys cause no more requests. While
-the issuer does not answer, its known keys count for ten minutes. After that, and for keys that are not known, nothing
-is known of a token; this is not a refusal.
+Keys come from the one configured address only, whatever a token names, and at most once a minute, so that forged tokens
+with invented keys cause no more requests. While the issuer does not answer, its known keys count for ten minutes. After
+that, and for other keys, nothing is known of a token; this is not a refusal.
 """
 
 import asyncio
@@ -95,7 +94,7 @@ class OAuthVerifier:
 
 
 class _IssuerKeys:
-    """The keys of an issuer, by key id; None is the id of a key that states none."""
+    """The keys of an issuer by id, which is None for a key that states none."""
 
     def __init__(self, issuer: Issuer, steady: Callable[[], float], metrics: Metrics) -> None:
         self._issuer = issuer

@@ -21,11 +21,11 @@ class TokenStoreKind(StrEnum):
 def open_tokens(
     kind: TokenStoreKind, path: Path, redis: RedisAccess, prefix: str, *, timeout: float = _REQUEST_SECONDS
 ) -> TokenStore:
-    """Open a store; it connects at the first call. A call of Redis may take `timeout` seconds."""
+    """Open a store; it connects at the first call. A call may take `timeout` seconds."""
     if kind is TokenStoreKind.SQLITE:
         from service.auth.sqlite import SqliteTokenStore
 
-        return SqliteTokenStore(path)
+        return SqliteTokenStore(path, timeout)
     from service.auth.redis import RedisTokenStore
 
     return RedisTokenStore(redis, prefix, timeout)

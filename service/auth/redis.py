@@ -1,8 +1,7 @@
 """Tokens in Redis, for a service with many workers on many machines (Q1).
 
-Each token is a Redis hash under the hash of its secret, so that finding it is one command; another Redis hash leads
-from ids to hashes of secrets. All keys share a hash tag, so that a token and its id are written and deleted together,
-also in a cluster.
+Each token is a Redis hash under the hash of its secret; another one leads from ids to hashes of secrets. All keys share
+a hash tag, so that a token and its id are written and deleted together, also in a cluster.
 """
 
 from typing import Final

@@ -1,10 +1,9 @@
 """Verifies the token of a call (Q1).
 
 Answers of the store are cached for 1.5 s, so that a revocation takes effect everywhere within 2 s, including the time
-of the look-up. The store is unavailable when a look-up failed or took longer than a request may wait for stores. Tokens
-that it confirmed in the last ten minutes are then valid, without waiting, while look-ups go on in the background.
-Nothing is known of other tokens then, which is not a refusal. Tokens are compared by looking up their hash, never text
-by text.
+of the look-up. While look-ups fail, or take longer than a request may wait for stores, tokens that the store confirmed
+in the last ten minutes are valid, without waiting, and look-ups go on in the background. Nothing is known of other
+tokens then, which is not a refusal.
 """
 
 import asyncio

@@ -86,10 +86,10 @@ class Dispatcher:
         token_required: bool = False,
         insights: InsightCounter | None = None,
     ) -> None:
-        """Create a dispatcher; a call whose transport sets no deadline may take `timeout` seconds.
+        """A call whose transport sets no deadline may take `timeout` seconds.
 
         `most_coupons` bounds the coupons in a listing of all shops by transport; None is unlimited (A6). With
-        `token_required` every call needs a token, and not only those of tools that do.
+        `token_required` every call needs a token, whatever its tool.
         """
         self.tools = tuple(registry)
         self._by_name = {tool.name: tool for tool in registry}

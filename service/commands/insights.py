@@ -3,12 +3,19 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import typer
 
-from service.insights.protocol import KEPT_DAYS, LEAST_GROUPS, InsightStore, InsightsUnavailable, QueryCount, first_of
+from service.insights.protocol import (
+    KEPT_DAYS,
+    LEAST_GROUPS,
+    InsightStore,
+    InsightsUnavailable,
+    QueryCount,
+    first_day,
+    first_of,
+)
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded
 
 if TYPE_CHECKING:
@@ -71,8 +78,7 @@ def insights(
 
 def counts_of(settings: "Settings", days: int) -> tuple[QueryCount, ...] | None:
     """The counts of the last days; None where queries are not counted."""
-    since = (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
-    return asked_of(settings, lambda store: store.counts(since))
+    return asked_of(settings, lambda store: store.counts(first_day(days)))
 
 
 def asked_of(settings: "Settings", ask: Callable[[InsightStore], Awaitable[_Answer]]) -> _Answer | None:

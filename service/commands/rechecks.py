@@ -9,13 +9,16 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
 from service.reports.opening import QueueKind, open_queue
 from service.reports.protocol import Recheck, Report, ReportQueue, ReportsUnavailable, Waiting, time_to_text
 from shop_directory.settings.commands import ExitCode, JsonOption, end_command, json_option, loaded, setting_option
+
+if TYPE_CHECKING:
+    from service.settings.stores import StoreSettings
 
 _WORKER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _MISSING: Final = "-"
@@ -141,22 +144,26 @@ def export(context: typer.Context, *, as_json: JsonLinesOption = False) -> None:
     _run(context, print_all)
 
 
-def _run(context: typer.Context, call: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
+def _run(context: typer.Context, ask: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
     from service.settings.stores import StoreSettings
 
-    settings = loaded(StoreSettings, _OPTIONS, **context.obj)
+    try:
+        return answer_of(loaded(StoreSettings, _OPTIONS, **context.obj), ask)
+    except ReportsUnavailable as error:
+        end_command(ExitCode.UNAVAILABLE, f"The reports are not available: {error}.")
 
-    async def call_queue() -> _Answer:
+
+def answer_of(settings: "StoreSettings", ask: Callable[[ReportQueue], Awaitable[_Answer]]) -> _Answer:
+    """What the queue of the settings answers; raises ReportsUnavailable."""
+
+    async def answer() -> _Answer:
         queue = open_queue(settings.queue_settings)
         try:
-            return await call(queue)
+            return await ask(queue)
         finally:
             await queue.close()
 
-    try:
-        return asyncio.run(call_queue())
-    except ReportsUnavailable as error:
-        end_command(ExitCode.UNAVAILABLE, f"The reports are not available: {error}.")
+    return asyncio.run(answer())
 
 
 def _print(lines: Sequence[str]) -> None:
@@ -165,13 +172,11 @@ def _print(lines: Sequence[str]) -> None:
 
 
 def _report_line(report: Report, *, as_json: bool) -> str:
-    """A report as a line: time, kind, shop, code, reason, source."""
     fields = _report(report)
     return json.dumps(fields) if as_json else "\t".join(value or _MISSING for value in fields.values())
 
 
 def _recheck_lines(rechecks: Sequence[Recheck], *, as_json: bool) -> tuple[str, ...]:
-    """A line for each re-check: id, deliveries, worker, idle seconds, then its report."""
     return tuple(json.dumps(_recheck(one)) if as_json else _text(one) for one in rechecks)
 
 

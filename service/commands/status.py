@@ -1,6 +1,5 @@
 """What the service reports to `shop-directory status`: waiting re-checks, and calls that its quotas refused."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,12 +9,10 @@ from shop_directory.settings.commands import ExitCode, loaded
 from shop_directory.status import Asked, Section, ago, disk
 
 if TYPE_CHECKING:
-    from service.reports.protocol import Waiting
     from service.settings.service import Settings
 
 _METRIC: Final = "shopdir_quota_decisions_total"
 _TIMEOUT_S: Final = 5.0
-_INSIGHT_DAYS: Final = 7
 
 
 def sections(asked: Asked) -> Iterator[Section]:
@@ -31,12 +28,13 @@ def sections(asked: Asked) -> Iterator[Section]:
 
 
 def _rechecks(settings: "Settings") -> Section:
+    from service.commands.rechecks import answer_of
     from service.reports.protocol import ReportsUnavailable
 
     if settings.reports == "embedded" and not settings.reports_file.exists():
         return Section("Re-checks", ("no report was ever stored",), None)
     try:
-        waiting = asyncio.run(_waiting(settings))
+        waiting = answer_of(settings, lambda queue: queue.waiting(1))
     except ReportsUnavailable as error:
         text = f"re-checks are unknown: {error.reason.rstrip('.')}"
         return Section("Re-checks", (text,), None, ((ExitCode.UNAVAILABLE, text),))
@@ -56,23 +54,13 @@ def _rechecks(settings: "Settings") -> Section:
     return Section("Re-checks", (line, *(dead for _ in problems)), facts, problems)
 
 
-async def _waiting(settings: "Settings") -> "Waiting":
-    from service.reports.opening import open_queue
-
-    queue = open_queue(settings.queue_settings)
-    try:
-        return await queue.waiting(1)
-    finally:
-        await queue.close()
-
-
 def _insights(settings: "Settings") -> Section:
-    """The queries that found nothing most often in seven days."""
     from service.commands.insights import counts_of
     from service.insights.protocol import InsightsUnavailable, first_of
+    from service.operations import INSIGHT_DAYS
 
     try:
-        counts = counts_of(settings, _INSIGHT_DAYS)
+        counts = counts_of(settings, INSIGHT_DAYS)
     except InsightsUnavailable as error:
         text = f"the counts of queries do not answer: {error}"
         return Section("Not found", (text,), None, ((ExitCode.UNAVAILABLE, text),))

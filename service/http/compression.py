@@ -1,8 +1,7 @@
 """Compresses answers of a kilobyte or more for callers who accept gzip, by Starlette's responder.
 
-HEAD is answered as GET, equal answers stay equal bytes, and constant answers are compressed once. Answers hold no
-secrets and browsers attach no credentials by themselves, so the length of a compressed answer discloses nothing
-(BREACH).
+Answers hold no secrets and browsers attach no credentials by themselves, so the length of a compressed answer discloses
+nothing (BREACH).
 """
 
 import gzip

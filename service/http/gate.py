@@ -1,9 +1,8 @@
 """The bounds around endpoints: on requests at the same time, on the time of one, and on its body.
 
-A worker works on a bounded number of requests at the same time; further ones are refused early and cheaply. Otherwise
-all requests would wait for each other, until each had waited longer than its deadline. The body is received before the
-request takes a slot, in bounded memory, so a slow sender occupies no slot. The deadline starts when the body is
-complete, because the client decides how fast it sends.
+Requests beyond the bound are refused early and cheaply; otherwise all would wait for each other, until each had waited
+longer than its deadline. The body is received before the request takes a slot, in bounded memory, and the deadline
+starts when it is complete, because the client decides how fast it sends.
 """
 
 import asyncio
@@ -123,10 +122,10 @@ class BoundedEndpoint:
         *,
         interrupted: bool = True,
     ) -> None:
-        """Wrap an endpoint.
+        """`refused` makes the answer to a request beyond the bound of the gate.
 
-        `refused` makes the answer to a request beyond the bound of the gate. An endpoint that is not `interrupted` when
-        its caller disconnects must stop its own work by `RequestContext.on_disconnect`.
+        An endpoint that is not `interrupted` when its caller disconnects must stop its own work by
+        `RequestContext.on_disconnect`.
         """
         self.app = app
         self._gate = gate

@@ -1,8 +1,8 @@
 """The layer around all endpoints: what all HTTP responses share, and one log line and one count for each.
 
-Every response gets the request id, no-store, CORS and security headers, and an exception becomes a problem document,
-which has the request id and nothing of the exception (E5). The line and the count have the status that the client
-received, early refusals included. /suggest is not compressed, so that its fast path need not do it either.
+An exception becomes a problem document, which has the request id and nothing of the exception (E5). The line and the
+count have the status that the client received, early refusals included. /suggest is not compressed, so that its fast
+path need not do it either.
 """
 
 import asyncio
@@ -103,14 +103,12 @@ class HttpMiddleware:
         draining: asyncio.Event | None = None,
         hsts_seconds: int = 0,
     ) -> None:
-        """Wrap an application.
+        """`direct_routes` are endpoints by path that are called without the application, whose routing would cost more.
 
-        `direct_routes` are endpoints by path that are called without the application, whose routing would cost more
-        than everything else around them. `labels` are the routes in the log and the metrics by path; other paths have
-        none, so that no caller can create labels. `traces` starts a span for each call of a tool and of /suggest; /mcp
-        starts its own with more attributes. `cors_origins` may read answers other than those of /suggest, which all
-        may read (C3). Once `draining` is set, each answer is the last one of its connection. Without `hsts_seconds` no
-        Strict-Transport-Security is sent.
+        `labels` are the routes in the log and the metrics by path; other paths have none, so that no caller can create
+        labels. `traces` starts a span for each call of a tool and of /suggest; /mcp starts its own. `cors_origins` may
+        read answers other than those of /suggest, which all may read (C3). Once `draining` is set, each answer is the
+        last one of its connection. Without `hsts_seconds` no Strict-Transport-Security is sent.
         """
         self._app = app
         self._direct_routes = direct_routes

@@ -7,6 +7,7 @@ The key of a day is random, and is deleted with all hashes of groups when the da
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, Protocol
 
 from service.runtime.store_waits import StoreUnavailable
@@ -61,6 +62,11 @@ class InsightStore(Protocol):
 
     async def close(self) -> None:
         """Close connections and files."""
+
+
+def first_day(days: int) -> str:
+    """The first of a number of days in UTC, of which the last one is today."""
+    return (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
 
 
 def mark_of(key: bytes, text: str) -> str:

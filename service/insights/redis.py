@@ -142,7 +142,6 @@ def _days(first: date) -> list[str]:
 
 
 def _end_of(day: str) -> int:
-    """The end of a day in UTC, in seconds since 1970."""
     return int(datetime.combine(date.fromisoformat(day), time(), UTC).timestamp()) + _DAY_S
 
 

@@ -1,15 +1,11 @@
-"""The counts of queries in a SQLite file of one machine, which its owner alone can read."""
+"""The counts of queries in a SQLite file of one machine."""
 
-import asyncio
-import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from service.insights.protocol import (
     KEPT_DAYS,
@@ -20,10 +16,9 @@ from service.insights.protocol import (
     QueryCount,
     Tally,
 )
+from service.sqlite_file import SqliteFile, in_transaction
 
-T = TypeVar("T")
-
-_LOCK_SECONDS: Final = 5.0
+_SECONDS: Final = 5.0
 # Deleted hashes and keys are overwritten, and no log of former pages keeps them.
 _SETUP: Final = """
 PRAGMA journal_mode = DELETE;
@@ -54,64 +49,43 @@ GROUP BY query ORDER BY sum(asked) DESC, query
 
 
 class SqliteInsights:
-    """A store in one file, which any number of processes of one machine can share."""
+    """A store in one file."""
 
     def __init__(self, path: Path) -> None:
-        """Configure the store; the file is opened, and created with its directory, at each call."""
-        self._path = path
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="insights")
+        self._file = SqliteFile(path, _SECONDS, lambda db: db.executescript(_SETUP), self._unavailable)
 
-    async def key_of(self, day: str) -> bytes:
-        def work(db: sqlite3.Connection) -> bytes:
-            db.execute("INSERT OR IGNORE INTO keys VALUES (?, ?)", (day, secrets.token_bytes(KEY_BYTES)))
-            if db.execute("DELETE FROM keys WHERE day < ?", (day,)).rowcount:
-                db.execute("DELETE FROM groups")
-            kept = (date.fromisoformat(day) - timedelta(days=KEPT_DAYS - 1)).isoformat()
-            db.execute("DELETE FROM counts WHERE day < ? OR (day < ? AND query IS NULL)", (kept, day))
-            return bytes(db.execute("SELECT key FROM keys WHERE day = ?", (day,)).fetchone()[0])
+    @in_transaction
+    def key_of(self, db: sqlite3.Connection, day: str) -> bytes:
+        db.execute("INSERT OR IGNORE INTO keys VALUES (?, ?)", (day, secrets.token_bytes(KEY_BYTES)))
+        if db.execute("DELETE FROM keys WHERE day < ?", (day,)).rowcount:
+            db.execute("DELETE FROM groups")
+        kept = (date.fromisoformat(day) - timedelta(days=KEPT_DAYS - 1)).isoformat()
+        db.execute("DELETE FROM counts WHERE day < ? OR (day < ? AND query IS NULL)", (kept, day))
+        return bytes(db.execute("SELECT key FROM keys WHERE day = ?", (day,)).fetchone()[0])
 
-        return await self._run(work)
+    @in_transaction
+    def add(self, db: sqlite3.Connection, day: str, tallies: Sequence[Tally]) -> None:
+        if db.execute("SELECT 1 FROM keys WHERE day = ?", (day,)).fetchone() is None:
+            return
+        for tally in tallies:
+            db.execute(_ADD, (day, tally.mark, tally.asked, tally.not_found))
+            callers = [(tally.mark, group) for group in tally.groups]
+            db.executemany("INSERT OR IGNORE INTO groups VALUES (?, ?)", callers)
+            db.execute(_SHOW, (tally.query, day, tally.mark, LEAST_GROUPS))
+        db.execute(_PRUNE, (day, MOST_QUERIES))
+        db.execute("DELETE FROM groups WHERE mark NOT IN (SELECT mark FROM counts WHERE day = ?)", (day,))
 
-    async def add(self, day: str, tallies: Sequence[Tally]) -> None:
-        def work(db: sqlite3.Connection) -> None:
-            if db.execute("SELECT 1 FROM keys WHERE day = ?", (day,)).fetchone() is None:
-                return
-            for tally in tallies:
-                db.execute(_ADD, (day, tally.mark, tally.asked, tally.not_found))
-                callers = [(tally.mark, group) for group in tally.groups]
-                db.executemany("INSERT OR IGNORE INTO groups VALUES (?, ?)", callers)
-                db.execute(_SHOW, (tally.query, day, tally.mark, LEAST_GROUPS))
-            db.execute(_PRUNE, (day, MOST_QUERIES))
-            db.execute("DELETE FROM groups WHERE mark NOT IN (SELECT mark FROM counts WHERE day = ?)", (day,))
+    @in_transaction
+    def counts(self, db: sqlite3.Connection, since: str) -> tuple[QueryCount, ...]:
+        return tuple(QueryCount(*row) for row in db.execute(_COUNTS, (since,)))
 
-        await self._run(work)
-
-    async def counts(self, since: str) -> tuple[QueryCount, ...]:
-        return await self._run(lambda db: tuple(QueryCount(*row) for row in db.execute(_COUNTS, (since,))))
-
-    async def erase(self) -> None:
-        def work(db: sqlite3.Connection) -> None:
-            for table in ("keys", "groups", "counts"):
-                db.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
-
-        await self._run(work)
+    @in_transaction
+    def erase(self, db: sqlite3.Connection) -> None:
+        for table in ("keys", "groups", "counts"):
+            db.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
 
     async def close(self) -> None:
-        """End the thread."""
-        await asyncio.to_thread(self._thread.shutdown)
+        await self._file.close()
 
-    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def run() -> T:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-                with closing(sqlite3.connect(self._path, timeout=_LOCK_SECONDS, isolation_level=None)) as db:
-                    db.executescript(_SETUP)
-                    db.execute("BEGIN IMMEDIATE")
-                    done = work(db)
-                    db.execute("COMMIT")
-                    return done
-            except (sqlite3.Error, OSError) as error:
-                raise InsightsUnavailable(f"the file {self._path.absolute()}: {error}") from error
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+    def _unavailable(self, error: Exception) -> InsightsUnavailable:
+        return InsightsUnavailable(f"the file {self._file.path}: {str(error) or type(error).__name__}")

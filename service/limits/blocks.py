@@ -1,17 +1,15 @@
 """Quotas of /suggest without a Redis call for each request: a process takes a block of units at a time (Q2).
 
 A block is a fiftieth of the quota, or less when little of the quota remains. Redis counts its units when the process
-takes it; the process allows requests from it until it is used up or a window old. With W processes and blocks of B
-units, for any caller and any period of one window:
+takes it; the process allows requests from it until it is used up or a window old, and repeats a refusal for up to a
+second. With W processes and blocks of B units, for any caller and any period of one window:
 
 * at most `quota + W * B` requests are allowed, as each process may hold a block when the period starts;
 * a request may be refused while other processes hold up to `W * B` unused units. The units of a killed process become
   available again after a window.
 
-A subject of OAuth can have tokens of several classes, which count under one key: it has a block for each quota.
-
-A process repeats a refusal for up to a second without a call. Reads, reports and quotas under 100 are counted one by
-one and are exact.
+A subject of OAuth can have tokens of several classes, which count under one key: it has a block for each quota. Reads,
+reports and quotas under 100 are counted one by one and are exact.
 """
 
 import time

@@ -1,7 +1,7 @@
 """While the shared limiter is unavailable, a local one decides on reads; reports are refused (Q4).
 
-A call waits for the shared limiter only for the time that its request allows for stores, then the local one decides. An
-unavailable limiter is retried in the background, at most once in a retry interval; no call waits for that.
+A call waits for the shared limiter only for the time that its request allows for stores. An unavailable limiter is
+retried in the background, at most once in a retry interval; no call waits for that.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """Quotas: which one applies to a call, the key that it is counted under, and the interface of a limiter (Q2).
 
-A call with a token is counted by the token, whatever its address, and any other by its address; an IPv6 /64 counts as
-one address. The operator can name networks, such as that of a host which sends all of its users from few addresses:
-calls without a token from a named network are counted together, by its name (F13).
+A call with a token is counted by the token, and any other by its address, where an IPv6 /64 counts as one; those from a
+network that the operator names are counted together, by its name (F13).
 
 Every limiter guarantees that no period of `window` seconds, whenever it starts, has more than `limit` allowed units of
 a key, and that the whole quota is available after `window` seconds without calls. To need only a few bytes a key, units
@@ -10,8 +9,8 @@ taken within the same sixtieth of the window expire together, when the last of t
 to a sixtieth of the window too long, never too short. Refused units do not count. A limiter that takes units in blocks
 (`service.limits.blocks`) deviates from both guarantees by a bound that it states.
 
-Why not the library `limits` (5.8): its `hit` decides and its `get_window_stats` returns the remainder, and another call
-can come between the two, where headers on every answer need one step; its Redis extra needs a client below version 8.
+Why not the library `limits` (5.8): deciding and reading the remainder are two calls, between which another can come;
+its Redis extra needs a client below version 8.
 """
 
 from collections.abc import Iterator, Mapping

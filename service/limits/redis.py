@@ -83,10 +83,9 @@ class RedisLimiter:
         *,
         report_timeout: float = 1.0,
     ) -> None:
-        """Configure the limiter; it connects at the first call.
+        """A decision may take `timeout` seconds; one on a report, which has no fallback, `report_timeout`.
 
-        A decision may take `timeout` seconds; one on a report, which has no fallback, `report_timeout`. `clock` gives
-        seconds since 1970; the server's time by default.
+        `clock` gives seconds since 1970; the server's time by default.
         """
         # Two connections, as the time-out of a call determines how soon a node is given up.
         self._reads, self._reports = (

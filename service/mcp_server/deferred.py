@@ -43,8 +43,18 @@ class DeferredMcp:
             if self._running is not None:
                 await asyncio.wait((self._running,))
 
+    def endpoint(self, path: str) -> ASGIApp:
+        """The endpoint of one path, which opens the endpoints when it is first called."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await (await self.open())[path](scope, receive, send)
+
+        return answer
+
     async def open(self) -> Mapping[str, ASGIApp]:
         """The endpoints by path, loaded on the first call; raises what loading raised."""
+        if self._opened.done():
+            return self._opened.result()
         if self._running is None:
             self._running = asyncio.create_task(self._run())
         # Callers share it, and one of them may leave.
@@ -60,18 +70,3 @@ class DeferredMcp:
         async with sessions.run():
             self._opened.set_result(endpoints)
             await self._stopping.wait()
-
-
-class DeferredEndpoint:
-    """An ASGI object for one path, which opens the endpoints when it is first called."""
-
-    def __init__(self, mcp: DeferredMcp, path: str) -> None:
-        self._mcp = mcp
-        self._path = path
-        self._endpoint: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if self._endpoint is None:
-            self._endpoint = (await self._mcp.open())[self._path]
-        await self._endpoint(scope, receive, send)

@@ -2,8 +2,7 @@
 
 A call of a tool that is plain in every header and every field is answered here, without the SDK's session, streams and
 tasks; every other message goes to the SDK, whose error answers are replaced by ours (E5). The `_meta` of a plain call
-is validated by the SDK's models, once for each distinct value: a client sends the same one every time. A test compares
-the answers with those of the SDK in every protocol version.
+is validated by the SDK's models, once for each distinct value: a client sends the same one every time.
 """
 
 import asyncio
@@ -201,11 +200,11 @@ class McpEndpoint:
         token_of: TokenReader = api_token,
         explain: Callable[[ServiceError], ServiceError] = lambda error: error,
     ) -> None:
-        """Set up the endpoint; `sessions`, the SDK's session manager, must run while there are requests.
+        """`sessions`, the SDK's session manager, must run while there are requests.
 
         Of the accepted values of Host and Origin `name:*` is any port or none; a request without Origin is accepted.
-        `traces` begins a span for each message; None begins none. `token_of` reads the token from the headers, and
-        `explain` makes the error of a call that lacks a valid one, which says how to send it.
+        `traces` begins a span for each message. `token_of` reads the token from the headers, and `explain` makes the
+        error of a call that lacks a valid one, which says how to send it.
         """
         self._sessions = sessions
         self._dispatcher = dispatcher

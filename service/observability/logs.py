@@ -1,8 +1,8 @@
 """The service's log: one structured line an event, as JSON, or readable on a terminal.
 
-This module decides what a line may contain, whatever is logged: messages of our own modules, the fields of a call, and
-of anything else only the location and the type of the exception. Client libraries of engines log whole requests, and
-exception messages often quote the request; neither is written unless the operator asks for it (E5).
+A line has messages of our own modules, the fields of a call, and of anything else only the location and the type of the
+exception: clients of engines log whole requests, and exceptions quote them. Their texts are written only if the
+operator asks for them (E5).
 """
 
 import logging

@@ -1,13 +1,11 @@
 """What a scrape gets: the service's metrics, its current state, and their encoding as Prometheus reads it.
 
-Each application has its own registry. With several workers each writes its values to a file in the directory that
-PROMETHEUS_MULTIPROC_DIR names, and the worker that is scraped adds them all up. The variable must be set before this
-module is imported, as prometheus_client chooses then where values are stored.
+With several workers each writes its values to a file in the directory that PROMETHEUS_MULTIPROC_DIR names, and the
+worker that is scraped adds them all up. The variable must be set before this module is imported, as prometheus_client
+chooses then where values are stored.
 
-The state is that of the build, the generations, the follower, the re-check queue, the worker processes, and the
-resource accounts of the catalogue. A part that is unavailable has `up` 0 and no other sample: an old value is never
-repeated. A value that is not stated has no sample. prometheus_client encodes all, so that label values are escaped
-correctly.
+A part that is unavailable has `up` 0 and no other sample: an old value is never repeated. A value that is not stated
+has no sample.
 """
 
 import os

@@ -54,11 +54,10 @@ class RedisConnection:
         unavailable: type[StoreUnavailable],
         message: str = "Redis",
     ) -> None:
-        """Create the pool; nothing is sent yet.
+        """`timeout` seconds are for a whole request: waiting for a connection, connecting, and sending it again.
 
-        `timeout` seconds are for a whole request: waiting for a connection, connecting, and sending it again. Traces
-        name the operation by `purpose`. If there is no reply, `unavailable` is raised with the message and the type of
-        the error.
+        Traces name the operation by `purpose`. If there is no reply, `unavailable` is raised with the message and the
+        type of the error.
         """
         self._purpose = purpose
         self._unavailable = unavailable

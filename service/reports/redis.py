@@ -142,12 +142,7 @@ class RedisReports:
         timeout: float = 1.5,
         max_deliveries: int = 5,
     ) -> None:
-        """Configure the queue; it connects at the first call.
-
-        All keys have the prefix, in braces as their hash tag. A repetition of the same report within the window appends
-        nothing (Q5). `timeout` seconds are for a whole call, including connecting and a retry. A re-check that was
-        delivered `max_deliveries` times becomes a dead letter.
-        """
+        """All keys have the prefix, in braces as their hash tag; the other options are those of `SqliteReports`."""
         self._redis = RedisConnection(
             access,
             connections=_CONNECTIONS,

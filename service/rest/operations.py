@@ -1,9 +1,8 @@
 """The operators' endpoints /api/ops/state, /metrics/resources and /metrics, protected by a key if one is configured.
 
-Without a key the endpoints are open, and a request counts as a read of the caller, which bounds the load on the
-engines. Its Host must name this machine, unless the settings open the endpoints to other machines: otherwise a web page
-whose name resolves to this machine (DNS rebinding) could read them in a browser. With a key, a request with the
-right key is not counted; any other one is counted and refused.
+Without a key the endpoints are open, and a request counts as a read of the caller. Its Host must name this machine,
+unless the settings open the endpoints to other machines: otherwise a web page whose name resolves to this machine (DNS
+rebinding) could read them in a browser. With a key, any request without it is counted and refused.
 """
 
 import asyncio

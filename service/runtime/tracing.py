@@ -1,9 +1,7 @@
 """Traces: a server span for each call, and below it a client span for each request to an engine or a store.
 
 Spans hold names of tools and operations, and outcomes; never a query, a shop, a token, an address or the text of an
-exception. They are sent over OTLP, where the settings switch that on. OpenTelemetry's own variables
-(OTEL_EXPORTER_OTLP_..., OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES), which its library reads, set the destination,
-the credentials and the sampling.
+exception. OpenTelemetry's own variables, which its library reads, set the destination, credentials and sampling.
 """
 
 import os

@@ -2,10 +2,7 @@
 
 On SIGTERM the process is no longer ready and closes each connection after its next response. After the drain time, in
 which load balancers choose other processes, it accepts no new connections and completes the requests in flight. SIGINT
-skips the drain time.
-
-A listener that systemd holds stays open while the service is restarted: clients that connect in between wait until the
-next process has opened its index.
+skips the drain time. Clients of a listener that systemd holds wait until the next process has opened its index.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Serves in several processes, the workers, which this process starts, replaces when they end or hang, and stops.
 
 The supervisor imports all that a worker needs and opens nothing but the listener; then it forks. So a worker starts in
-a fraction of a second, whatever the machine is busy with, and code is in memory once. Its start may take any time.
+a fraction of a second, and code is in memory once. Its start may take any time.
 """
 
 import ctypes

@@ -71,26 +71,15 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         allow_inf_nan=False,
         description="seconds, over 0 and up to 60",
     )
-    workers: int = Field(
-        1,
-        title="How many processes serve on the one port.",
-        ge=1,
-        le=256,
-        description="how many processes serve, from 1 to 256",
-    )
+    workers: int = Field(1, title="How many processes serve on the one port.", ge=1, le=256)
     max_concurrency: int = Field(
-        32,
-        title="How many requests a worker processes at a time; more are refused with 503.",
-        ge=1,
-        le=10_000,
-        description="how many requests a worker processes at a time, from 1 to 10000",
+        32, title="How many requests a worker processes at a time; more are refused with 503.", ge=1, le=10_000
     )
     max_connections: int = Field(
         DEFAULT_MAX_CONNECTIONS,
         title="How many connections a worker has open at a time, but at most its limit of file descriptors less 256.",
         ge=2,
         le=1_000_000,
-        description="how many connections a worker has open, from 2 to 1000000",
     )
     max_connections_per_address: int = Field(
         DEFAULT_MAX_CONNECTIONS_PER_ADDRESS,
@@ -98,7 +87,6 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         "half of all; trusted proxies have no such bound.",
         ge=1,
         le=1_000_000,
-        description="how many connections of one address a worker has open, from 1 to 1000000",
     )
     drain_seconds: float = Field(
         2.0,

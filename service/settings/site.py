@@ -90,12 +90,10 @@ class SiteSettings(EnvironmentSettings):
     def contradictions(self) -> Iterator[str]:
         """A logo that can't be served, and an accent that is hard to read."""
         yield from super().contradictions()
-        if self.site_logo is not None and not is_logo(self.site_logo):
-            described = type(self).model_fields["site_logo"].description
-            yield f"{variable('site_logo')} is wrong: it must be {described}."
-        if self.site_sources is not None and not _is_text(self.site_sources):
-            described = type(self).model_fields["site_sources"].description
-            yield f"{variable('site_sources')} is wrong: it must be {described}."
+        for name, is_right in (("site_logo", _is_logo), ("site_sources", _is_text)):
+            path: Path | None = getattr(self, name)
+            if path is not None and not is_right(path):
+                yield f"{variable(name)} is wrong: it must be {type(self).model_fields[name].description}."
         for (theme, (backgrounds, direction)), colour in zip(THEMES.items(), self.site_accent or (), strict=False):
             least = min(contrast(colour, background) for background in (*backgrounds, tint(colour, backgrounds[-1])))
             if least < LEAST_CONTRAST:
@@ -106,22 +104,25 @@ class SiteSettings(EnvironmentSettings):
                 )
 
 
-def is_logo(path: Path) -> bool:
-    """Whether a file may be served as the operator's logo."""
-    try:
-        with path.open("rb") as file:
-            return path.suffix.lower() in LOGO_TYPES and 0 < len(file.read(MAX_LOGO_BYTES + 1)) <= MAX_LOGO_BYTES
-    except OSError:
-        return False
+def _is_logo(path: Path) -> bool:
+    return path.suffix.lower() in LOGO_TYPES and _content(path) is not None
 
 
 def _is_text(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_LOGO_BYTES + 1)
-        return len(text) <= MAX_LOGO_BYTES and not text.decode().isspace()
-    except (OSError, UnicodeDecodeError):
+        return bool((_content(path) or b"").decode().strip())
+    except UnicodeDecodeError:
         return False
+
+
+def _content(path: Path) -> bytes | None:
+    """The content of a file; None if it can't be read, is empty or too large."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_LOGO_BYTES + 1)
+    except OSError:
+        return None
+    return content if 0 < len(content) <= MAX_LOGO_BYTES else None
 
 
 def tint(colour: str, surface: str) -> str:

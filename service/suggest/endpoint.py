@@ -1,9 +1,8 @@
 """GET /suggest over HTTP: the fast path of plain requests, and the ASGI endpoint of all others.
 
-Responses are cacheable for seconds, and 304 by their entity tag (C1). The fast path responds to a plain request as soon
-as its head is parsed, without a task or waiting. It makes the same responses as the endpoint, and leaves requests to it
-that have to wait or whose head is not plain. The endpoint continues such a request after the steps that are done, so it
-neither parses nor counts it again.
+The fast path responds to a plain request as soon as its head is parsed, without a task or waiting. It leaves requests
+to the endpoint that have to wait or whose head is not plain, and the endpoint continues them after the steps that are
+done, so it neither parses nor counts them again.
 """
 
 import logging
@@ -73,10 +72,9 @@ class SuggestFastPath:
         common: Headers,
         timeout: float,
     ) -> None:
-        """Use the application's parts.
+        """Once `draining` is set the application answers, which then closes the connection.
 
-        Once `draining` is set the application answers, which then closes the connection. `common` are headers of all
-        responses of /suggest. A request may take `timeout` seconds.
+        `common` are headers of all responses of /suggest. A request may take `timeout` seconds.
         """
         self._responder = responder
         self._trusted = trusted

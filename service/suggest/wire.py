@@ -1,8 +1,8 @@
 """The wire format of /suggest: strict parsing of the query string (R3), encoded responses, their entity tags and cache.
 
-Responses are made without models. The cache of those of one stamp is bounded in bytes; the response used least recently
-leaves it first (C1). Results depend on the folded text, the country and the limit; a response also on how the query was
-typed. So results are cached by the former, and whole responses by the raw query string.
+Results depend on the folded text, the country and the limit; a response also on how the query was typed. So results are
+cached by the former, and whole responses by the raw query string. The cache has those of one stamp, in bounded memory
+(C1).
 """
 
 import re

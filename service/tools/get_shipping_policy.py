@@ -1,5 +1,6 @@
 """get_shipping_policy: a shop's statements about its shipping, and whether that covers a country (A7)."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from pydantic import Field
@@ -56,20 +57,24 @@ class ShippingStatement(ToolResponse):
 
 
 async def run(request: GetShippingPolicyRequest, context: ToolContext) -> ToolAnswer:
-    """Look the statement up, or those of several shops in one request to the engine."""
-    if request.shop_domains is None:
-        return shipping_statement(await facts_of(request, context), request.country)
-    found = await look_up_each(request.shop_domains, context.search.facts)
-    views = [None if facts is None else shipping_statement(facts, request.country).model_dump() for facts in found]
-    return wire_of_each("shops", request.shop_domains, "shipping", views)
+    """Look the statement up, or those of several shops."""
+    return await of_one_or_each(request, context, "shipping", lambda facts: shipping_statement(facts, request.country))
 
 
-async def facts_of(request: ShopRequest, context: ToolContext) -> Facts:
-    """What is known of the shop of a request; raises ShopNotFoundError."""
+async def of_one_or_each(
+    request: SeveralShopsRequest, context: ToolContext, name: str, view: Callable[[Facts], ToolResponse]
+) -> ToolAnswer:
+    """The view of what is known of one shop, or of each of several, in one request to the engine.
+
+    Raises ShopNotFoundError if it is one shop and unknown.
+    """
+    if request.shop_domains is not None:
+        found = await look_up_each(request.shop_domains, context.search.facts)
+        return wire_of_each("shops", request.shop_domains, name, found, lambda facts: view(facts).model_dump())
     (facts,) = await look_up_each((request.reference or "",), context.search.facts)
     if facts is None:
         raise ShopNotFoundError(request.reference)
-    return facts
+    return view(facts)
 
 
 def shipping_statement(facts: Facts, country: str | None) -> ShippingStatement:

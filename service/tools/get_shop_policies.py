@@ -11,8 +11,8 @@ from pydantic import Field
 
 from index_mappings.countries import WORLDWIDE
 from service.errors import ShopNotFoundError
-from service.tools.get_shipping_policy import ShippingStatement, facts_of, shipping_statement
-from service.tools.get_shops import extra_reads, look_up_each, response_of_each, wire_of_each
+from service.tools.get_shipping_policy import ShippingStatement, of_one_or_each, shipping_statement
+from service.tools.get_shops import extra_reads, response_of_each
 from service.tools.request import CountryCode, SeveralShopsRequest, ShopRequest
 from service.tools.shop_view import ShopKey
 from service.tools.tool import BEYOND_THE_INTERFACE, Example, TokenRule, Tool, ToolAnswer, ToolContext, ToolResponse
@@ -79,12 +79,8 @@ class GetShopPoliciesResponse(ToolResponse):
 
 
 async def run(request: GetShopPoliciesRequest, context: ToolContext) -> ToolAnswer:
-    """Look all statements up at once, those of several shops in one request to the engine."""
-    if request.shop_domains is None:
-        return _policies(await facts_of(request, context), request.country)
-    found = await look_up_each(request.shop_domains, context.search.facts)
-    views = [None if facts is None else _policies(facts, request.country).model_dump() for facts in found]
-    return wire_of_each("shops", request.shop_domains, "policies", views)
+    """Look all statements up at once, or those of several shops."""
+    return await of_one_or_each(request, context, "policies", lambda facts: _policies(facts, request.country))
 
 
 def _policies(facts: Facts, country: str | None) -> GetShopPoliciesResponse:

@@ -59,18 +59,20 @@ async def look_up_each(
 
 
 def wire_of_each(
-    key: str, references: Sequence[str], name: str, views: Sequence[dict[str, Any] | None]
+    key: str, references: Sequence[str], name: str, found: Sequence[T | None], view: Callable[[T], dict[str, Any]]
 ) -> dict[str, Any]:
-    """An answer with an entry for each reference as sent, which has its view under `name`."""
-    entries = [{"shop_domain": reference, name: view} for reference, view in zip(references, views, strict=True)]
-    return {key: entries, "found": sum(view is not None for view in views)}
+    """An answer with an entry for each reference as sent, which has the view of what was found under `name`."""
+    entries = [
+        {"shop_domain": reference, name: None if one is None else view(one)}
+        for reference, one in zip(references, found, strict=True)
+    ]
+    return {key: entries, "found": sum(one is not None for one in found)}
 
 
 async def run(request: GetShopsRequest, context: ToolContext) -> dict[str, Any]:
     """Look up all shops in one request to the engine."""
     shops = await look_up_each(request.shop_domains, context.search.shops)
-    views = [None if shop is None else shop_wire(shop) for shop in shops]
-    return wire_of_each("results", request.shop_domains, "shop", views)
+    return wire_of_each("results", request.shop_domains, "shop", shops, shop_wire)
 
 
 GET_SHOPS = Tool(

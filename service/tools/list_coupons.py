@@ -80,8 +80,7 @@ async def run(request: ListCouponsRequest, context: ToolContext) -> dict[str, An
         balances = await look_up_each(request.shop_domains, partial(_balances, context, context.most_coupons))
         if context.most_coupons is not None and sum(found.usable for found in balances if found) > context.most_coupons:
             raise TooManyCouponsError
-        views = [None if found is None else _wire(found) for found in balances]
-        return wire_of_each("shops", request.shop_domains, "coupons", views)
+        return wire_of_each("shops", request.shop_domains, "coupons", balances, _wire)
     if request.reference is None:
         (found,) = await _balances(context, context.most_coupons, None)
     else:

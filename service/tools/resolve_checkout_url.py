@@ -1,7 +1,6 @@
 """resolve_checkout_url: a validated URL for an offer; the plain one unless the affiliate one is requested (A10).
 
-The indexer has decided which URLs are valid. Nothing is fetched, and no other URL is returned. monetize_offer shares
-the look-up and the choice of the URL (A11).
+The indexer has decided which URLs are valid; nothing is fetched. monetize_offer shares the look-up (A11).
 """
 
 from collections.abc import Mapping

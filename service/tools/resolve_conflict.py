@@ -1,8 +1,7 @@
 """resolve_conflict: whether two entries may be one shop, with the evidence; it merges nothing (A12).
 
-The evidence is what two public shops have in common, in pieces that a person can check. The verdict follows from rules
-and not from a sum: in real catalogues equal names on different domains are mostly different companies, and several
-brands share the domain of their group. docs/tools.md states the rules.
+The verdict follows from the rules of docs/tools.md and not from a sum: in real catalogues equal names on different
+domains are mostly different companies, and several brands share the domain of their group.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Bundling of scripts and styles: the modules of a script in one file, without comments and superfluous space.
 
-The sources are plain modules. A bundle has each module before those that import it, all in one scope, so that a browser
-makes one request. Top-level names must therefore be unique; a duplicate is a syntax error, which every page test finds.
+A bundle has each module before those that import it, all in one scope. Top-level names must therefore be unique; a
+duplicate is a syntax error, which every page test finds.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The texts of the page in each language: `texts/` has one file a language, which templates and script share.
 
-A text names its values in braces. Where it depends on a number, it has a form for each plural category of CLDR that the
-language has for whole numbers, and the number is its value `count`. Numbers, days, amounts and names of countries are
-as CLDR has them, which are also those of browsers.
+A text names its values in braces. Where it depends on a number, which is its value `count`, it has a form for each
+plural category of CLDR that the language has for whole numbers. Numbers, days, amounts and names of countries are those
+of CLDR, as in browsers.
 """
 
 import json

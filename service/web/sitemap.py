@@ -1,8 +1,7 @@
 """/sitemap.xml: the addresses of the start page, all categories and all public shops, where the operator wants that.
 
-The path itself is an index of files, and with `?file=1` and so on it is one of them, of at most 50,000 addresses. It
-has nothing but addresses: a shop under review is missing as an unknown one is. A file counts as one read for each 2,000
-addresses begun. It is made and compressed in a thread, and never cached, as a shop that is hidden must leave it.
+The path itself is an index of files, and with `?file=1` and so on it is one of them, of at most 50,000 addresses. A
+file counts as one read for each 2,000 addresses begun. It is never cached, as a shop that is hidden must leave it.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
 """The views of the page as HTML from the server: a shop, a list of shops, an error, each under its own address.
 
-The addresses are those of the scripted page, which replaces a view by its own one; without scripts they are readable as
-they are. A view is made of the answers of tools, each of which counts in the quota of the caller and is limited as any
-call; it carries them, so that the script does not call again. What an anonymous caller may not see is not in it. An
-unknown shop and one under review are one view (V2).
+The addresses are those of the scripted page, which replaces a view by its own one. A view is made of the answers of
+tools, which count in the quota of the caller; it carries them, so that the script does not call again. What an
+anonymous caller may not see is not in it. An unknown shop and one under review are one view (V2).
 """
 
 import asyncio
@@ -36,7 +35,6 @@ from service.runtime.caller import Caller, Channel, Proxies
 from service.suggest.responder import Refused, SuggestRequest, SuggestResponder
 from service.tools.request import MAX_SHOPS_WITH_FACTS
 from service.web.languages import VARIES_BY, Language, chosen_language, language_of, remembered, without_choice
-from service.web.rows import row_facts
 from service.web.site import Head, Site, address, is_elsewhere, sells
 from shop_directory.runtime.request_context import current, new_request_context
 
@@ -250,8 +248,7 @@ def _further_calls(asked: Mapping[str, Any], first: Mapping[str, Any]) -> dict[s
 
 
 def _home_of_list(asked: Mapping[str, Any]) -> str | None:
-    """The country to which the shops of a list shall ship."""
-    # If there are several countries, none is that of the visitor.
+    """The country to which the shops of a list shall ship; of several countries none is that of the visitor."""
     countries: Sequence[str] = asked["countries"] or ()
     home: str | None = asked["ships_to"] or (countries[0] if len(countries) == 1 else None)
     return home
@@ -331,7 +328,8 @@ def _list_view(language: Language, asked: Mapping[str, Any], outcomes: _Outcomes
     key = "shops_in" if chosen and not query else "shops_for_search"
     head = Head(title, language.text(key, shops=shops, categories=chosen), path, data=data)
     near, within = _nearest(found, suggested), _within(language, asked)
-    rows = row_facts(answers.get("list_coupons"), answers.get("get_shop_policies"), _home_of_list(asked))
+    lead = language.text("shops_within", shops=shops, filters=within) if within else shops
+    rows = _row_facts(answers.get("list_coupons"), answers.get("get_shop_policies"), _home_of_list(asked))
     given = {**found, "rows": rows, **({"near": suggested} if suggested else {})}
     values = {
         "answers": {"find_shop": given, "list_categories": categories},
@@ -339,7 +337,7 @@ def _list_view(language: Language, asked: Mapping[str, Any], outcomes: _Outcomes
         "rows": rows,
         "near": near,
         "within": within,
-        "lead": _lead(language, shops, within) if total else _difference(language, asked, found, near, within),
+        "lead": lead if total else _difference(language, asked, found, near, within),
         "query": query,
         # If there are several countries, none is that of the visitor.
         "country": asked["countries"][0] if len(asked["countries"] or ()) == 1 else None,
@@ -353,6 +351,33 @@ def _list_view(language: Language, asked: Mapping[str, Any], outcomes: _Outcomes
         "broader": [(one, _address_of({**asked, "query": one["query"]})) for one in found.get("broader") or ()],
     }
     return "results.html", head, values
+
+
+def _row_facts(
+    coupons: Mapping[str, Any] | None, policies: Mapping[str, Any] | None, country: str | None
+) -> dict[str, dict[str, Any]]:
+    """What rows say besides the answer of find_shop, by the shops' ids; None stands for an answer that failed.
+
+    `worked` is whether a code worked in a real checkout that is not for other countries only, `ships_to` the verdict on
+    the country (absent without one), and `returns` the period. `rows.js` does the same.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    for entry in coupons["shops"] if coupons else ():
+        if any(_worked(coupon, country) for coupon in (entry["coupons"] or {"results": ()})["results"]):
+            facts.setdefault(entry["shop_domain"], {})["worked"] = True
+    for entry in policies["shops"] if policies else ():
+        if (stated := entry["policies"]) is None:
+            continue
+        shop = facts.setdefault(entry["shop_domain"], {})
+        if country is not None:
+            shop["ships_to"] = stated["shipping"]["ships_to"]
+        if (returns := stated["returns"]) is not None:
+            shop["returns"] = {"category": returns["category"], "days": returns["days"]}
+    return facts
+
+
+def _worked(coupon: Mapping[str, Any], country: str | None) -> bool:
+    return coupon["verificationStatus"] == "verified_applied" and not is_elsewhere(coupon, country)
 
 
 def _nearest(found: Mapping[str, Any], suggested: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -375,11 +400,6 @@ def _within(language: Language, asked: Mapping[str, Any]) -> str:
         countries and language.text("within_countries", countries=named),
     )
     return ", ".join(filter(None, parts))
-
-
-def _lead(language: Language, shops: str, within: str) -> str:
-    """How many shops there are, within the filters."""
-    return language.text("shops_within", shops=shops, filters=within) if within else shops
 
 
 def _difference(

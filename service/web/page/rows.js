@@ -6,7 +6,7 @@ import { make } from "./elements.js";
 import { countryName, joined } from "./format.js";
 import { t } from "./texts.js";
 
-// The facts by the shops' ids, as `rows.py` makes them; an answer that fails adds none.
+// The facts by the shops' ids, as `views.py` makes them; an answer that fails adds none.
 export async function rowFacts(shops, country, signal) {
   const shop_domains = shops.map(({ id }) => id);
   const asked = (tool, more) => call(tool, { shop_domains, ...more }, signal).then((found) => found.shops, () => []);

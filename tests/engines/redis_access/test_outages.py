@@ -49,32 +49,6 @@ def _access(cluster: ClusterOfRedis) -> RedisAccess:
     return RedisAccess(cluster_nodes=cluster.addresses[:2])
 
 
-@pytest.mark.rule("Q4", "Q5")
-@pytest.mark.parametrize("how", ["killed", "hanging"])
-async def test_everything_recovers_by_itself_after_a_master_is_gone(cluster: ClusterOfRedis, how: str) -> None:
-    owner = cluster.master_of("{shopdir}:reports")
-    async with opened(_access(cluster)) as stores:
-        assert await asyncio.gather(*(stores.reports.append(report(f"s{n}")) for n in range(8))) == [True] * 8
-        await stores.tokens.issue(WIDGET, hash_of("text"))
-        # What comes before the fault is not what is timed here: a busy machine may need longer for so many connections.
-        await asyncio.gather(*(soon(partial(stores.limiter.hit, f"k{number}", READS)) for number in range(30)))
-        wait_until_replicated(owner)
-        if how == "killed":
-            owner.kill()
-        else:
-            owner.process.pause()
-        appended, seconds = await soon(lambda: stores.reports.append(report("s8")))
-        found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
-        counted = [(await soon(partial(stores.limiter.hit, f"k{number}", READS)))[0] for number in range(30)]
-        quick = time.monotonic()
-        await asyncio.gather(*(stores.reports.append(report(f"t{number}")) for number in range(8)))
-        took = time.monotonic() - quick
-        stored = {one.shop_id for one in await exported(stores.reports)}
-    assert (appended, found, {one.allowed for one in counted}) == (True, WIDGET, {True})
-    assert stored == {f"{letter}{number}" for letter in "st" for number in range(8)} | {"s8"}
-    assert (seconds < RESUMED_BOUND_S, took < 1.0) == (True, True)
-
-
 @pytest.mark.redis_cluster
 async def test_everything_works_and_keys_are_spread(redis_cluster: tuple[str, ...]) -> None:
     access = RedisAccess(cluster_nodes=redis_cluster[:1])
@@ -115,42 +89,46 @@ def _sentinel_access(group: SentinelsOfRedis) -> RedisAccess:
 
 
 @pytest.mark.rule("Q4", "Q5")
-async def test_everything_recovers_by_itself_after_the_master_was_killed(group: SentinelsOfRedis) -> None:
-    assert await use(_sentinel_access(group), "before") == USED
-    async with opened(_sentinel_access(group)) as stores:
-        assert [await stores.reports.append(report(f"s{number}")) for number in range(5)] == [True] * 5
+@pytest.mark.parametrize("how", ["killed", "hanging"])
+@pytest.mark.parametrize("way", ["cluster", "group"])
+async def test_everything_recovers_by_itself_after_a_master_is_gone(
+    request: pytest.FixtureRequest, way: str, how: str
+) -> None:
+    running: ClusterOfRedis | SentinelsOfRedis = request.getfixturevalue(way)
+    if isinstance(running, ClusterOfRedis):
+        access, master = _access(running), running.master_of("{shopdir}:reports")
+    else:
+        access, master = _sentinel_access(running), running.master
+    async with opened(access) as stores:
+        assert await asyncio.gather(*(stores.reports.append(report(f"s{n}")) for n in range(8))) == [True] * 8
         await stores.tokens.issue(WIDGET, hash_of("text"))
-        await stores.limiter.hit("k", READS)
+        # What comes before the fault is not what is timed here: a busy machine may need longer for so many connections.
+        for number in range(30):
+            await soon(partial(stores.limiter.hit, f"k{number}", READS))
         # What a failover keeps is what a replica had: here all of it, as no write was pending.
-        wait_until_replicated(group.master)
-        group.master.kill()
-        appended, seconds = await soon(lambda: stores.reports.append(report("s5")))
-        found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
-        counted, _ = await soon(lambda: stores.limiter.hit("k", READS))
-        stored = [one.shop_id for one in await exported(stores.reports)]
-        # It comes back as a replica: it accepts no writes any more, also over connections from before.
-        group.master.start()
-        redis_cli(group.master.port, "REPLICAOF", "127.0.0.1", str(group.replica.port))
-        back = await stores.reports.append(report("s6"))
-    assert (appended, found, counted.remaining, back) == (True, WIDGET, READS.limit - 2, True)
-    assert stored == [f"s{number}" for number in range(6)]
-    assert seconds < RESUMED_BOUND_S
-    assert await use(_sentinel_access(group), "after") == USED
-
-
-@pytest.mark.rule("Q4")
-async def test_everything_recovers_by_itself_while_the_old_master_hangs(group: SentinelsOfRedis) -> None:
-    async with opened(_sentinel_access(group)) as stores:
-        await asyncio.gather(*(stores.reports.append(report(f"s{number}")) for number in range(8)))
-        await stores.tokens.issue(WIDGET, hash_of("text"))
-        wait_until_replicated(group.master)
-        group.master.process.pause()
+        wait_until_replicated(master)
+        if how == "killed":
+            master.kill()
+        else:
+            master.process.pause()
         appended, seconds = await soon(lambda: stores.reports.append(report("s8")))
         found, _ = await soon(lambda: stores.tokens.find(hash_of("text")))
+        counted = [(await soon(partial(stores.limiter.hit, f"k{number}", READS)))[0] for number in range(30)]
         quick = time.monotonic()
         await asyncio.gather(*(stores.reports.append(report(f"t{number}")) for number in range(8)))
         took = time.monotonic() - quick
-    assert (appended, found, seconds < RESUMED_BOUND_S, took < 1.0) == (True, WIDGET, True, True)
+        stored = {one.shop_id for one in await exported(stores.reports)}
+        if how == "killed" and isinstance(running, SentinelsOfRedis):
+            # It comes back as a replica: it accepts no writes any more, also over connections from before.
+            master.start()
+            redis_cli(master.port, "REPLICAOF", "127.0.0.1", str(running.replica.port))
+            assert await stores.reports.append(report("u0"))
+            assert await use(access, "after") == USED
+    # A hit that was tried again may count twice, none starts anew.
+    assert (appended, found, {one.allowed for one in counted}) == (True, WIDGET, {True})
+    assert max(one.remaining for one in counted) == READS.limit - 2
+    assert stored == {f"{letter}{number}" for letter in "st" for number in range(8)} | {"s8"}
+    assert (seconds < RESUMED_BOUND_S, took < 1.0) == (True, True)
 
 
 async def test_a_sentinel_that_hangs_or_is_gone_does_not_hide_the_master_and_knows_its_user(

@@ -118,15 +118,8 @@ class Changed:
         return answered
 
 
-@dataclass(frozen=True, slots=True)
-class Breakage:
-    """A server that breaks a rule in one way, made by `wrap` from the right application."""
-
-    rule: str
-    how: str
-    wrap: Wrap
-
-
+# A rule, how a server breaks it, and what makes that server of the right application.
+Breakage = tuple[str, str, Wrap]
 ANY: Final = ""
 
 
@@ -143,6 +136,26 @@ def where(is_meant: Callable[[Answered], bool], change: Change) -> Wrap:
 def answering(path: str, change: Change, status: int | None = 200) -> Wrap:
     """A server that changes its answers on a path, or on ANY: those of one status, or of any (None)."""
     return where(lambda answered: path in {ANY, answered.asked.path} and status in {None, answered.status}, change)
+
+
+def asking(name: str, value: object, change: Change) -> Change:
+    """A change of those answers whose request has an argument with this value, or with any (ANY)."""
+
+    def changed(answered: Answered) -> None:
+        given = answered.asked.arguments
+        if name in given and value in (ANY, given[name]):
+            change(answered)
+
+    return changed
+
+
+def unheard(name: bytes) -> Wrap:
+    """A server that does not look at a header."""
+
+    def before(asked: Asked) -> None:
+        asked.headers = [(found, value) for found, value in asked.headers if found != name]
+
+    return asked_otherwise(before)
 
 
 def asked_otherwise(change: Callable[[Asked], None]) -> Wrap:
@@ -182,7 +195,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def put(path: str, value: Any) -> Callable[[Document], None]:  # noqa: ANN401 - any JSON value
-    """A document has this value at a path such as `results.0.name`; `*` stands for each of a list."""
+    """A document has this value at a path such as `results.0.name`, if it is that deep; `*` stands for each one."""
     *parents, name = path.split(".")
 
     def change(document: Document) -> None:
@@ -197,7 +210,8 @@ def turn(path: str, change: Callable[[Any], object]) -> Callable[[Document], Non
 
     def changed(document: Document) -> None:
         for found in _at(document, parents):
-            found[name] = change(found[name])
+            if name in found:
+                found[name] = change(found[name])
 
     return changed
 
@@ -207,7 +221,7 @@ def drop(path: str) -> Callable[[Document], None]:
 
     def change(document: Document) -> None:
         for found in _at(document, parents):
-            del found[name]
+            found.pop(name, None)
 
     return change
 
@@ -238,6 +252,22 @@ def body(content: bytes) -> Change:
     return change
 
 
+def spelling(change: Callable[[bytes], bytes]) -> Change:
+    def changed(answered: Answered) -> None:
+        answered.body = change(answered.body)
+
+    return changed
+
+
+def objects(found: object) -> Iterator[Document]:
+    """All objects in a JSON value."""
+    if isinstance(found, dict):
+        yield found
+    if isinstance(found, dict | list):
+        for one in list(found.values()) if isinstance(found, dict) else found:
+            yield from objects(one)
+
+
 def argument(name: str, kind: type, change: Callable[[Any], Any]) -> Callable[[Document], Document]:
     def changed(arguments: Document) -> Document:
         given = arguments.get(name)
@@ -256,10 +286,12 @@ def default(name: str, value: Any) -> Callable[[Document], Document]:  # noqa: A
 
 def _at(found: Any, steps: list[str]) -> Iterator[Any]:  # noqa: ANN401 - any JSON value
     match steps:
-        case []:
+        case [] if found is not None:
             yield found
         case ["*", *others]:
-            for one in found:
+            for one in found.values() if isinstance(found, dict) else found:
                 yield from _at(one, others)
-        case [step, *others]:
-            yield from _at(found[int(step)] if isinstance(found, list) else found[step], others)
+        case [step, *others] if isinstance(found, list):
+            yield from _at(found[int(step)], others)
+        case [step, *others] if step in found:
+            yield from _at(found[step], others)

@@ -16,9 +16,11 @@ from tests.people.check.breaking import (
     header,
     hearing,
     in_place,
+    objects,
     put,
     rewriting,
     status,
+    unheard,
     where,
 )
 from tests.people.check.broken_mcp import TOKEN, saying
@@ -31,15 +33,10 @@ MAX_BODY: Final = 65_536
 
 
 def _with_slugs_enumerated(document: Document) -> None:
-    waiting: list[object] = [document]
-    while waiting:
-        match waiting.pop():
+    for one in objects(document):
+        match one:
             case {"properties": {"query": _, "category": dict() as category}}:
                 category["enum"] = ["books", "toys"]
-            case dict() as found:
-                waiting += found.values()
-            case list() as found:
-                waiting += found
 
 
 def _without_older_name(arguments: Document) -> Document:
@@ -117,30 +114,17 @@ def to_callers(path: str, change: Change, *, wrong: bool = False) -> Wrap:
     return where(is_meant, change)
 
 
+_JUDGED: Final = problem(400, "invalid_input")
+
+
 def _closed(answered: Answered) -> None:
-    problem = {
-        "type": "urn:token",
-        "title": "Token",
-        "status": 401,
-        "detail": "x-api-token is missing.",
-        "code": "token_required",
-    }
-    answered.be(401, problem, b"application/problem+json")
+    problem(401, "token_required")(answered)
     answered.set_header(b"www-authenticate", b"ApiKey")
-
-
-def _judged(answered: Answered) -> None:
-    problem = {"type": "urn:input", "title": "Input", "status": 400, "detail": "no_such_field", "code": "invalid_input"}
-    answered.be(400, problem, b"application/problem+json")
 
 
 def _like_anybody(answered: Answered) -> None:
     answered.set_header(b"ratelimit-policy", b'"reads";q=100000;w=60')
     answered.set_header(b"ratelimit", b'"reads";r=99;t=1')
-
-
-def _repeated(answered: Answered) -> None:
-    answered.headers.append((ALLOW, b"*"))
 
 
 def _named_in_body(answered: Answered) -> None:
@@ -153,94 +137,82 @@ def _echoed(answered: Answered) -> None:
         answered.headers.append((ALLOW, origin))
 
 
-def _never_unchanged(asked: Asked) -> None:
-    asked.headers = [(name, value) for name, value in asked.headers if name != b"if-none-match"]
-
-
 def _always_unchanged(asked: Asked) -> None:
     if any(name == b"if-none-match" for name, _ in asked.headers):
         asked.headers = [(name, value) for name, value in asked.headers if name != b"if-none-match"]
         asked.headers.append((b"if-none-match", b"*"))
 
 
-BREAKAGES: Final = (
-    Breakage("I1", "describes ten tools", rewriting(_OPENAPI, drop("paths./tool/get_trust"))),
-    Breakage(
-        "I1", "has a tool more", rewriting(_OPENAPI, lambda found: found["paths"].update({"/tool/rate_shop": {}}))
-    ),
-    Breakage("I2", "answers in plain text", answering("/tool/list_categories", header(b"content-type", b"text/plain"))),
-    Breakage("I13", "enumerates the slugs of today", rewriting(_OPENAPI, _with_slugs_enumerated)),
-    Breakage(
+BREAKAGES: Final[tuple[Breakage, ...]] = (
+    ("I1", "describes ten tools", rewriting(_OPENAPI, drop("paths./tool/get_trust"))),
+    ("I1", "has a tool more", rewriting(_OPENAPI, lambda found: found["paths"].update({"/tool/rate_shop": {}}))),
+    ("I2", "answers in plain text", answering("/tool/list_categories", header(b"content-type", b"text/plain"))),
+    ("I13", "enumerates the slugs of today", rewriting(_OPENAPI, _with_slugs_enumerated)),
+    (
         "I42",
         "describes a tool without 404",
         rewriting(_OPENAPI, drop("paths./tool/resolve_conflict.post.responses.404")),
     ),
-    Breakage("I43", "does not know the older name", hearing("/tool/get_shipping_policy", _without_older_name)),
-    Breakage("I82", "answers an invalid offer with 422", answering("/tool/resolve_checkout_url", status(422), 400)),
-    Breakage("I83", "answers an unknown offer with 410", answering("/tool/resolve_checkout_url", status(410), 404)),
-    Breakage(
-        "I83", "answers an unknown shop with an empty page", answering("/tool/get_shipping_policy", _empty_page, 404)
+    ("I43", "does not know the older name", hearing("/tool/get_shipping_policy", _without_older_name)),
+    ("I82", "answers an invalid offer with 422", answering("/tool/resolve_checkout_url", status(422), 400)),
+    ("I83", "answers an unknown offer with 410", answering("/tool/resolve_checkout_url", status(410), 404)),
+    ("I83", "answers an unknown shop with an empty page", answering("/tool/get_shipping_policy", _empty_page, 404)),
+    ("R3", "drops a field that it does not know", asked_otherwise(_unknown_dropped)),
+    ("R3", "does not name the field", to_bodies(in_place(put("errors.*.field", "input")), b"contry")),
+    ("R3", "takes null for a value", to_bodies(problem(400, "invalid_input"), b"null")),
+    ("R5", "reports the method before the route", answering("/tool/no_such_tool", _method_first, 404)),
+    ("R5", "looks at the size before the type", answering(FIND, _size_first, 415)),
+    ("R5", "looks the shop up before it reads all", asked_otherwise(_unknown_dropped_later)),
+    ("R5.credentials", "looks at the body before the token", answering("/tool/get_trust", _body_first, 401)),
+    ("E1", "sends errors as plain JSON", answering(NO_PATH, header(b"content-type", b"application/json"), 404)),
+    ("E1", "says another status in the body", rewriting(NO_PATH, put("status", 500), 404)),
+    ("E1", "has no title", rewriting(NO_PATH, drop("title"), 404)),
+    ("E1", "lets the framework's 422 show", to_bodies(problem(422, "invalid_input"), b'{"query":5}')),
+    ("E1", "does not say which fields", to_bodies(in_place(put("errors", [])), b'{"query":5}')),
+    ("E6", "fails on a number that is none", to_bodies(problem(500, "internal_error"), b"NaN")),
+    ("E6", "takes the last of two fields", to_bodies(_empty_page, b'"query":"a","query":"b"')),
+    ("E6", "fails on deep nesting", to_bodies(problem(500, "internal_error"), b"[" * 5_000)),
+    ("E6", "takes a control character", to_bodies(_empty_page, b"\\u0000")),
+    ("E6", "takes a body of any size", asked_otherwise(_any_size)),
+    ("E6", "refuses a tab in a query", to_bodies(problem(400, "invalid_input"), b"\\t")),
+    ("I78", "gives a token's owner no more", answering("/tool/list_categories", _like_anybody)),
+    ("I79", "asks for a token to read", to_callers("/tool/get_shop", _closed)),
+    ("I79.more_reads", "asks for a token to list coupons", to_callers("/tool/list_coupons", _closed)),
+    ("I79.more_reads", "asks for a token to check out", to_callers("/tool/resolve_checkout_url", _closed)),
+    ("Q1", "refuses a wrong token where none is needed", to_callers("/tool/list_categories", _closed, wrong=True)),
+    ("I80", "judges the input first", to_callers("/tool/monetize_offer", _JUDGED)),
+    ("I80", "takes any token", to_callers("/tool/resolve_conflict", _JUDGED, wrong=True)),
+    ("E1.credentials", "sends no challenge", answering(_TRUST, header(b"www-authenticate", None), 401)),
+    ("E1.credentials", "sends clients to an OAuth server", answering(_TRUST, _NO_META, 401)),
+    ("E1.credentials", "does not say how to send one", rewriting(_TRUST, put("detail", "You may not do this."), 401)),
+    ("E2.credentials", "refuses with status 200", saying(status(200), tool="monetize_offer", status=401)),
+    (
+        "E2.credentials",
+        "refuses without the problem",
+        saying(in_place(drop("error.data")), tool="get_trust", status=401),
     ),
-    Breakage("R3", "drops a field that it does not know", asked_otherwise(_unknown_dropped)),
-    Breakage("R3", "does not name the field", to_bodies(in_place(put("errors.*.field", "input")), b"contry")),
-    Breakage("R3", "takes null for a value", to_bodies(problem(400, "invalid_input"), b"null")),
-    Breakage("R5", "reports the method before the route", answering("/tool/no_such_tool", _method_first, 404)),
-    Breakage("R5", "looks at the size before the type", answering(FIND, _size_first, 415)),
-    Breakage("R5", "looks the shop up before it reads all", asked_otherwise(_unknown_dropped_later)),
-    Breakage("R5.credentials", "looks at the body before the token", answering("/tool/get_trust", _body_first, 401)),
-    Breakage("E1", "sends errors as plain JSON", answering(NO_PATH, header(b"content-type", b"application/json"), 404)),
-    Breakage("E1", "says another status in the body", rewriting(NO_PATH, put("status", 500), 404)),
-    Breakage("E1", "has no title", rewriting(NO_PATH, drop("title"), 404)),
-    Breakage("E1", "lets the framework's 422 show", to_bodies(problem(422, "invalid_input"), b'{"query":5}')),
-    Breakage("E1", "does not say which fields", to_bodies(in_place(put("errors", [])), b'{"query":5}')),
-    Breakage("E6", "fails on a number that is none", to_bodies(problem(500, "internal_error"), b"NaN")),
-    Breakage("E6", "takes the last of two fields", to_bodies(_empty_page, b'"query":"a","query":"b"')),
-    Breakage("E6", "fails on deep nesting", to_bodies(problem(500, "internal_error"), b"[" * 5_000)),
-    Breakage("E6", "takes a control character", to_bodies(_empty_page, b"\\u0000")),
-    Breakage("E6", "takes a body of any size", asked_otherwise(_any_size)),
-    Breakage("E6", "refuses a tab in a query", to_bodies(problem(400, "invalid_input"), b"\\t")),
-    Breakage("I78", "gives a token's owner no more", answering("/tool/list_categories", _like_anybody)),
-    Breakage("I79", "asks for a token to read", to_callers("/tool/get_shop", _closed)),
-    Breakage("I79.more_reads", "asks for a token to list coupons", to_callers("/tool/list_coupons", _closed)),
-    Breakage("I79.more_reads", "asks for a token to check out", to_callers("/tool/resolve_checkout_url", _closed)),
-    Breakage("Q1", "refuses a wrong token where none is needed",
-             to_callers("/tool/list_categories", _closed, wrong=True)),
-    Breakage("I80", "judges the input first", to_callers("/tool/monetize_offer", _judged)),
-    Breakage("I80", "takes any token", to_callers("/tool/resolve_conflict", _judged, wrong=True)),
-    Breakage("E1.credentials", "sends no challenge", answering(_TRUST, header(b"www-authenticate", None), 401)),
-    Breakage("E1.credentials", "sends clients to an OAuth server", answering(_TRUST, _NO_META, 401)),
-    Breakage("E1.credentials", "does not say how to send one",
-             rewriting(_TRUST, put("detail", "You may not do this."), 401)),
-    Breakage("E2.credentials", "refuses with status 200", saying(status(200), tool="monetize_offer", status=401)),
-    Breakage("E2.credentials", "refuses without the problem",
-             saying(in_place(drop("error.data")), tool="get_trust", status=401)),
-    Breakage("Q2", "sends no remainder", answering("/suggest", header(b"ratelimit", None))),
-    Breakage("Q2", "sends it in its own words", answering("/suggest", header(b"ratelimit", b"limit=9, left=7"))),
-    Breakage("Q2", "has more left than it has",
-             answering("/suggest", header(b"ratelimit", b'"suggest";r=999999;t=1'))),
-    Breakage("E5.request_id", "has no request id", answering("/health", header(b"x-request-id", None))),
-    Breakage("E5.request_id", "gives all the same", answering(ANY, header(b"x-request-id", b"1" * 32), None)),
-    Breakage("E5.request_id", "puts it into the body", answering("/health", _named_in_body)),
-    Breakage(
+    ("Q2", "sends no remainder", answering("/suggest", header(b"ratelimit", None))),
+    ("Q2", "sends it in its own words", answering("/suggest", header(b"ratelimit", b"limit=9, left=7"))),
+    ("Q2", "has more left than it has", answering("/suggest", header(b"ratelimit", b'"suggest";r=999999;t=1'))),
+    ("E5.request_id", "has no request id", answering("/health", header(b"x-request-id", None))),
+    ("E5.request_id", "gives all the same", answering(ANY, header(b"x-request-id", b"1" * 32), None)),
+    ("E5.request_id", "puts it into the body", answering("/health", _named_in_body)),
+    (
         "E5.request_id",
         "does not send it over MCP",
         saying(in_place(drop("result._meta.x-request-id")), tool="list_categories"),
     ),
-    Breakage(
-        "C1.http", "lets suggestions be cached", answering(SUGGEST, header(b"cache-control", b"public, max-age=60"))
-    ),
-    Breakage("C1.http", "has no tag", answering(SUGGEST, header(b"etag", None), None)),
-    Breakage("C1.http", "never says unchanged", asked_otherwise(_never_unchanged)),
-    Breakage("C1.http", "always says unchanged", asked_otherwise(_always_unchanged)),
-    Breakage("C1.http", "lets answers be cached", answering(LIST, header(b"cache-control", b"max-age=3"))),
-    Breakage("C1.http", "lets errors be cached", answering(SUGGEST, header(b"cache-control", b"max-age=3"), 400)),
-    Breakage("C2", "does not send the generation", answering(LIST, header(b"x-generation", None))),
-    Breakage("C2", "sends the time in no zone", answering(ANY, header(b"x-data-as-of", b"2026-11-21 09:30"))),
-    Breakage("C2", "answers from two generations", answering(SUGGEST, header(b"x-generation", b"another"))),
-    Breakage(
-        "C2", "does not send it over MCP", saying(in_place(drop("result._meta.x-generation")), tool="list_categories")
-    ),
-    Breakage("C3", "keeps suggestions to itself", answering(SUGGEST, header(ALLOW, None))),
-    Breakage("C3", "opens everything to any page", answering(LIST, _repeated)),
-    Breakage("C3", "opens everything to who asks", answering("/health", _echoed)),
-)  # fmt: skip
+    ("C1.http", "lets suggestions be cached", answering(SUGGEST, header(b"cache-control", b"public, max-age=60"))),
+    ("C1.http", "has no tag", answering(SUGGEST, header(b"etag", None), None)),
+    ("C1.http", "never says unchanged", unheard(b"if-none-match")),
+    ("C1.http", "always says unchanged", asked_otherwise(_always_unchanged)),
+    ("C1.http", "lets answers be cached", answering(LIST, header(b"cache-control", b"max-age=3"))),
+    ("C1.http", "lets errors be cached", answering(SUGGEST, header(b"cache-control", b"max-age=3"), 400)),
+    ("C2", "does not send the generation", answering(LIST, header(b"x-generation", None))),
+    ("C2", "sends the time in no zone", answering(ANY, header(b"x-data-as-of", b"2026-11-21 09:30"))),
+    ("C2", "answers from two generations", answering(SUGGEST, header(b"x-generation", b"another"))),
+    ("C2", "does not send it over MCP", saying(in_place(drop("result._meta.x-generation")), tool="list_categories")),
+    ("C3", "keeps suggestions to itself", answering(SUGGEST, header(ALLOW, None))),
+    ("C3", "opens everything to any page", answering(LIST, header(ALLOW, b"*"))),
+    ("C3", "opens everything to who asks", answering("/health", _echoed)),
+)

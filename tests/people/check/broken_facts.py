@@ -18,17 +18,19 @@ from tests.people.check.breaking import (
     Document,
     answering,
     argument,
+    asking,
     default,
     drop,
     hearing,
+    in_place,
     more,
+    objects,
     put,
     rewriting,
     turn,
     without,
 )
-from tests.people.check.broken_shops import reports_review
-from tests.people.check.stage import UNDER_REVIEW
+from tests.people.check.broken_shops import HIDDEN, REPORTS_REVIEW
 
 _COUPONS: Final = "/tool/list_coupons"
 _CODE: Final = "/tool/report_code"
@@ -95,11 +97,7 @@ def _counting_each() -> Callable[[Document], Document]:
 
 
 def _refusing(reason: str) -> Change:
-    def change(answered: Answered) -> None:
-        if answered.asked.arguments.get("reason") == reason:
-            answered.be(400, {"status": 400, "code": "invalid_input"})
-
-    return change
+    return asking("reason", reason, lambda answered: answered.be(400, {"status": 400, "code": "invalid_input"}))
 
 
 def _any_subject(arguments: Document) -> Document:
@@ -137,34 +135,10 @@ def _no_to_unsettled(document: Document) -> None:
         document["ships_to"] = "no"
 
 
-def _of_returns(change: Callable[[Document], None]) -> Callable[[Document], None]:
-    """A change of the statement about returns, where there is one."""
-    return lambda document: None if document["returns"] is None else change(document["returns"])
-
-
-def _another_kind(document: Document) -> None:
-    for signal in document["signals"]:
-        if signal["kind"] == "registrar":
-            signal["kind"] = "customer_opinion"
-
-
 def _undescribed(document: Document) -> None:
-    waiting: list[object] = [document["paths"][_TRUST]]
-    while waiting:
-        match waiting.pop():
-            case dict() as found:
-                if isinstance(found.get("description"), str):
-                    found["description"] = "Something."
-                waiting += found.values()
-            case list() as found:
-                waiting += found
-
-
-def _reports_review(answered: Answered) -> None:
-    if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
-        document = answered.document
-        document["signal_coverage"]["missing"][0]["reason"] = "pipeline_gap"
-        answered.document = document
+    for one in objects(document["paths"][_TRUST]):
+        if isinstance(one.get("description"), str):
+            one["description"] = "Something."
 
 
 def _not_found(answered: Answered) -> None:
@@ -172,97 +146,89 @@ def _not_found(answered: Answered) -> None:
         answered.be(404, {"status": 404, "code": "shop_not_found"})
 
 
-BREAKAGES: Final = (
-    Breakage("I16", "says in a word when a code ends", rewriting(_COUPONS, put("results.*.validUntil", "tomorrow"))),
-    Breakage("I16", "leaves out an end that there is not", rewriting(_COUPONS, _without_ends)),
-    Breakage(
-        "I17", "has tested nothing that it calls verified", rewriting(_COUPONS, put("results.*.lastVerifiedAt", None))
-    ),
-    Breakage(
-        "I17", "has tested in the future", rewriting(_COUPONS, put("results.*.lastVerifiedAt", "2199-01-01T00:00:00Z"))
-    ),
-    Breakage("I18", "does not count what a policy withholds", rewriting(_COUPONS, drop("withheld.policy"))),
-    Breakage("I18", "counts in text", rewriting(_COUPONS, turn("withheld.expired", str))),
-    Breakage("I19", "states no numbers", rewriting(_COUPONS, put("note", "Some codes were found."))),
-    Breakage("I19", "has no note for an empty list", rewriting(_COUPONS, _no_note_for_nothing)),
-    Breakage("I20", "does not count expired codes", rewriting(_COUPONS, put("withheld.expired", 0))),
-    Breakage("I39", "shows a proof", rewriting(_COUPONS, put("results.*.proofUrl", "https://proofs.example/1.png"))),
-    Breakage(
-        "I39", "has a status of its own", rewriting(_COUPONS, put("results.*.verificationStatus", "probably_fine"))
-    ),
-    Breakage(
-        "I40", "shows a rejected code", rewriting(_COUPONS, _free_shipping(verificationStatus="verified_rejected"))
-    ),
-    Breakage("I41", "shows an expired code", rewriting(_COUPONS, _free_shipping(validUntil="2001-01-01T00:00:00Z"))),
-    Breakage(
+BREAKAGES: Final[tuple[Breakage, ...]] = (
+    ("I16", "says in a word when a code ends", rewriting(_COUPONS, put("results.*.validUntil", "tomorrow"))),
+    ("I16", "leaves out an end that there is not", rewriting(_COUPONS, _without_ends)),
+    ("I17", "has tested nothing that it calls verified", rewriting(_COUPONS, put("results.*.lastVerifiedAt", None))),
+    ("I17", "has tested in the future", rewriting(_COUPONS, put("results.*.lastVerifiedAt", "2199-01-01T00:00:00Z"))),
+    ("I18", "does not count what a policy withholds", rewriting(_COUPONS, drop("withheld.policy"))),
+    ("I18", "counts in text", rewriting(_COUPONS, turn("withheld.expired", str))),
+    ("I19", "states no numbers", rewriting(_COUPONS, put("note", "Some codes were found."))),
+    ("I19", "has no note for an empty list", rewriting(_COUPONS, _no_note_for_nothing)),
+    ("I20", "does not count expired codes", rewriting(_COUPONS, put("withheld.expired", 0))),
+    ("I39", "shows a proof", rewriting(_COUPONS, put("results.*.proofUrl", "https://proofs.example/1.png"))),
+    ("I39", "has a status of its own", rewriting(_COUPONS, put("results.*.verificationStatus", "probably_fine"))),
+    ("I40", "shows a rejected code", rewriting(_COUPONS, _free_shipping(verificationStatus="verified_rejected"))),
+    ("I41", "shows an expired code", rewriting(_COUPONS, _free_shipping(validUntil="2001-01-01T00:00:00Z"))),
+    (
         "I41",
         "shows a code of a reserved domain",
         rewriting(_COUPONS, _free_shipping(shop={"id": "shop_t", "domain": "t.test", "name": "T"})),
     ),
-    Breakage("I56", "needs a shop", answering(_COUPONS, lambda answered: answered.be(400, {"code": "invalid_input"}))),
-    Breakage("I56", "withholds a code when its shop is asked for", answering(_COUPONS, _one_less)),
-    Breakage("I57", "gives an empty list for an unknown shop", answering(_COUPONS, _empty_for_unknown, 404)),
-    Breakage("I57", "says that a shop is under review", answering(_COUPONS, reports_review, 404)),
-    Breakage("I8", "takes a reported code off the list", _hiding_codes),
-    Breakage("I36", "takes a comment", hearing(_CODE, without("comment"))),
-    Breakage("I37", "queues the same report twice", hearing(_CODE, _counting_each())),
-    Breakage("I37", "queues nothing", rewriting("/api/ops/state", put("consumers.rechecks.depth", 0))),
-    Breakage("I61", "needs no reason", hearing(_CODE, default("reason", "invalid"))),
-    Breakage("I61", "needs no code", hearing(_CODE, default("code", "ANY"))),
-    Breakage(
+    ("I56", "needs a shop", answering(_COUPONS, lambda answered: answered.be(400, {"code": "invalid_input"}))),
+    ("I56", "withholds a code when its shop is asked for", answering(_COUPONS, _one_less)),
+    ("I57", "gives an empty list for an unknown shop", answering(_COUPONS, _empty_for_unknown, 404)),
+    ("I57", "says that a shop is under review", answering(_COUPONS, REPORTS_REVIEW, 404)),
+    ("I8", "takes a reported code off the list", _hiding_codes),
+    ("I36", "takes a comment", hearing(_CODE, without("comment"))),
+    ("I37", "queues the same report twice", hearing(_CODE, _counting_each())),
+    ("I37", "queues nothing", rewriting("/api/ops/state", put("consumers.rechecks.depth", 0))),
+    ("I61", "needs no reason", hearing(_CODE, default("reason", "invalid"))),
+    ("I61", "needs no code", hearing(_CODE, default("code", "ANY"))),
+    (
         "I61",
         "takes a shop's reason for a code's",
         hearing(_CODE, argument("reason", str, lambda reason: reason.replace("unreachable", "invalid"))),
     ),
-    Breakage("I61", "knows three reasons", answering(_CODE, _refusing("min_order_missing"))),
-    Breakage("I62", "answers with a verdict", rewriting(_CODE, put("verdict", "invalid"))),
-    Breakage("I62", "says something else", rewriting(_ISSUE, put("status", "thank you"))),
-    Breakage("I63", "needs no subject", hearing(_ISSUE, default("subject_type", "shop"))),
-    Breakage("I63", "takes a fact's reason for a shop's", hearing(_ISSUE, _any_subject)),
-    Breakage("I63", "knows eight reasons", answering(_ISSUE, _refusing("evidence_broken"))),
-    Breakage(
-        "I7", "makes up a delivery time", rewriting(_SHIPPING, _with("delivery_time", {"min_days": 3}, collected=False))
+    ("I61", "knows three reasons", answering(_CODE, _refusing("min_order_missing"))),
+    ("I62", "answers with a verdict", rewriting(_CODE, put("verdict", "invalid"))),
+    ("I62", "says something else", rewriting(_ISSUE, put("status", "thank you"))),
+    ("I63", "needs no subject", hearing(_ISSUE, default("subject_type", "shop"))),
+    ("I63", "takes a fact's reason for a shop's", hearing(_ISSUE, _any_subject)),
+    ("I63", "knows eight reasons", answering(_ISSUE, _refusing("evidence_broken"))),
+    ("I7", "makes up a delivery time", rewriting(_SHIPPING, _with("delivery_time", {"min_days": 3}, collected=False))),
+    ("I7", "makes up a destination", rewriting(_SHIPPING, _with("destinations", ["DE"], collected=False))),
+    ("I25", "names a carrier", rewriting(_SHIPPING, _with("carrier", "Snail", collected=True))),
+    ("I25", "names a price", rewriting(_SHIPPING, _with("shipping_price", {"amount": "3.90"}, collected=True))),
+    ("I25", "knows no threshold", rewriting(_SHIPPING, drop("free_shipping_threshold"))),
+    ("I26", "says in a word when it looked", rewriting(_SHIPPING, _with("checked_at", "lately", collected=True))),
+    ("I26", "has a source of its own", rewriting(_SHIPPING, _with("source", "hearsay", collected=True))),
+    ("I27", "says collected in a word", rewriting(_SHIPPING, turn("collected", str))),
+    ("I27", "reads a gap as a refusal", rewriting(_SHIPPING, _verdict("no", collected=False))),
+    ("I28", "ships everywhere", rewriting(_SHIPPING, _verdict("yes", collected=True))),
+    ("I28", "ships nowhere", rewriting(_SHIPPING, _verdict("no", collected=True))),
+    ("I28", "has a verdict of its own", rewriting(_SHIPPING, _verdict("maybe", collected=True))),
+    ("I28", "has a verdict about no country", rewriting(_SHIPPING, put("ships_to", "unknown"))),
+    ("A7", "refuses a territory of a named state", rewriting(_SHIPPING, _no_to_unsettled)),
+    ("I59", "takes any word for a country", hearing(_SHIPPING, argument("country", str, lambda _: "DE"))),
+    ("I59", "needs no shop", answering(_SHIPPING, lambda answered: answered.be(200, {"collected": False}), 400)),
+    ("F8", "does not say where it was read", rewriting(_POLICIES, drop("returns.source"))),
+    ("F8", "fills in fees", rewriting(_POLICIES, put("returns.fees", "free by law"))),
+    ("F8", "has a shipping of its own", rewriting(_POLICIES, put("shipping.collected", "maybe"))),
+    ("F8", "says that a shop is under review", answering(_POLICIES, REPORTS_REVIEW, 404)),
+    (
+        "I29",
+        "has a kind of its own",
+        rewriting(_TRUST, turn("signals.*.kind", lambda kind: "customer_opinion" if kind == "registrar" else kind)),
     ),
-    Breakage("I7", "makes up a destination", rewriting(_SHIPPING, _with("destinations", ["DE"], collected=False))),
-    Breakage("I25", "names a carrier", rewriting(_SHIPPING, _with("carrier", "Snail", collected=True))),
-    Breakage("I25", "names a price", rewriting(_SHIPPING, _with("shipping_price", {"amount": "3.90"}, collected=True))),
-    Breakage("I25", "knows no threshold", rewriting(_SHIPPING, drop("free_shipping_threshold"))),
-    Breakage(
-        "I26", "says in a word when it looked", rewriting(_SHIPPING, _with("checked_at", "lately", collected=True))
+    ("I29", "delivers a signal twice", rewriting(_TRUST, turn("signals", lambda signals: signals + signals[:1]))),
+    ("I30", "has null for a source", rewriting(_TRUST, put("signals.*.source", None))),
+    ("I30", "does not say when it looked", rewriting(_TRUST, drop("signals.*.checked_at"))),
+    ("I31", "has a score", rewriting(_TRUST, put("trust_score", "high"))),
+    ("I31", "has stars", rewriting(_TRUST, put("signals.*.stars", "four"))),
+    ("I31", "has a share", rewriting(_TRUST, put("signal_coverage.completeness", 0.71))),
+    ("I32", "never says that nothing was measured", rewriting(_TRUST, put("status", "signals_collected"))),
+    ("I33", "counts one too many", rewriting(_TRUST, turn("signal_coverage.present", more))),
+    ("I33", "knows six kinds", rewriting(_TRUST, put("signal_coverage.total", 6))),
+    ("I34", "has a reason of its own", rewriting(_TRUST, put("signal_coverage.missing.*.reason", "shop_refused"))),
+    ("I34", "does not say what is missing", rewriting(_TRUST, put("signal_coverage.missing", []))),
+    ("I35", "does not say what the coverage is for", rewriting(_OPENAPI, _undescribed)),
+    (
+        "I60",
+        "is different for a shop under review",
+        answering(
+            _TRUST, asking("shop_domain", HIDDEN, in_place(put("signal_coverage.missing.0.reason", "pipeline_gap")))
+        ),
     ),
-    Breakage("I26", "has a source of its own", rewriting(_SHIPPING, _with("source", "hearsay", collected=True))),
-    Breakage("I27", "says collected in a word", rewriting(_SHIPPING, turn("collected", str))),
-    Breakage("I27", "reads a gap as a refusal", rewriting(_SHIPPING, _verdict("no", collected=False))),
-    Breakage("I28", "ships everywhere", rewriting(_SHIPPING, _verdict("yes", collected=True))),
-    Breakage("I28", "ships nowhere", rewriting(_SHIPPING, _verdict("no", collected=True))),
-    Breakage("I28", "has a verdict of its own", rewriting(_SHIPPING, _verdict("maybe", collected=True))),
-    Breakage("I28", "has a verdict about no country", rewriting(_SHIPPING, put("ships_to", "unknown"))),
-    Breakage("A7", "refuses a territory of a named state", rewriting(_SHIPPING, _no_to_unsettled)),
-    Breakage("I59", "takes any word for a country", hearing(_SHIPPING, argument("country", str, lambda _: "DE"))),
-    Breakage(
-        "I59", "needs no shop", answering(_SHIPPING, lambda answered: answered.be(200, {"collected": False}), 400)
-    ),
-    Breakage("F8", "does not say where it was read", rewriting(_POLICIES, _of_returns(drop("source")))),
-    Breakage("F8", "fills in fees", rewriting(_POLICIES, _of_returns(put("fees", "free by law")))),
-    Breakage("F8", "has a shipping of its own", rewriting(_POLICIES, put("shipping.collected", "maybe"))),
-    Breakage("F8", "says that a shop is under review", answering(_POLICIES, reports_review, 404)),
-    Breakage("I29", "has a kind of its own", rewriting(_TRUST, _another_kind)),
-    Breakage(
-        "I29", "delivers a signal twice", rewriting(_TRUST, turn("signals", lambda signals: signals + signals[:1]))
-    ),
-    Breakage("I30", "has null for a source", rewriting(_TRUST, put("signals.*.source", None))),
-    Breakage("I30", "does not say when it looked", rewriting(_TRUST, drop("signals.*.checked_at"))),
-    Breakage("I31", "has a score", rewriting(_TRUST, put("trust_score", "high"))),
-    Breakage("I31", "has stars", rewriting(_TRUST, put("signals.*.stars", "four"))),
-    Breakage("I31", "has a share", rewriting(_TRUST, put("signal_coverage.completeness", 0.71))),
-    Breakage("I32", "never says that nothing was measured", rewriting(_TRUST, put("status", "signals_collected"))),
-    Breakage("I33", "counts one too many", rewriting(_TRUST, turn("signal_coverage.present", more))),
-    Breakage("I33", "knows six kinds", rewriting(_TRUST, put("signal_coverage.total", 6))),
-    Breakage(
-        "I34", "has a reason of its own", rewriting(_TRUST, put("signal_coverage.missing.*.reason", "shop_refused"))
-    ),
-    Breakage("I34", "does not say what is missing", rewriting(_TRUST, put("signal_coverage.missing", []))),
-    Breakage("I35", "does not say what the coverage is for", rewriting(_OPENAPI, _undescribed)),
-    Breakage("I60", "is different for a shop under review", answering(_TRUST, _reports_review)),
-    Breakage("I60", "says that a shop is unknown", answering(_TRUST, _not_found)),
+    ("I60", "says that a shop is unknown", answering(_TRUST, _not_found)),
 )

@@ -13,6 +13,7 @@ from tests.people.check.breaking import (
     Wrap,
     answering,
     argument,
+    asking,
     drop,
     header,
     hearing,
@@ -20,6 +21,7 @@ from tests.people.check.breaking import (
     more,
     put,
     rewriting,
+    spelling,
     turn,
     where,
 )
@@ -42,21 +44,10 @@ _HIDDEN_SHOP: Final[dict[str, Any]] = {
     "offers_total": 0,
 }
 HIDDEN: Final = UNDER_REVIEW[0]
-
-
-def _shows_hidden(answered: Answered) -> None:
-    if answered.asked.arguments.get("query") == UNDER_REVIEW[0]:
-        answered.document = {**answered.document, "results": [_HIDDEN_SHOP], "total_count": 1}
-
-
-def _lists_of_unknown(document: Document) -> None:
-    for entry in document.get("shops", ()):
-        entry["coupons"] = entry["coupons"] or {"results": [], "total_count": 0}
-
-
-def reports_review(answered: Answered) -> None:
-    if answered.asked.arguments.get("shop_domain") == UNDER_REVIEW[0]:
-        answered.document = {**answered.document, "detail": "This shop is under review."}
+REPORTS_REVIEW: Final = asking("shop_domain", HIDDEN, in_place(put("detail", "This shop is under review.")))
+_OTHER_WORDS: Final = spelling(lambda text: text.replace(b"directory", b"public directory"))
+_REFUSED: Final = {"status": 400, "code": "unknown_category"}
+_SUGGESTED: Final = {"id": "shop_x", "name": "X", "domain": HIDDEN, "category": "books", "score": 0.0}
 
 
 def _echoes(answered: Answered) -> None:
@@ -86,11 +77,6 @@ def _primary_only(answered: Answered) -> None:
     answered.document = document
 
 
-def _refuses_a_slug(answered: Answered) -> None:
-    if answered.asked.arguments.get("category") == "music":
-        answered.be(400, {"status": 400, "code": "unknown_category"})
-
-
 def of_hidden(path: str, change: Change, *, having: str = "") -> Wrap:
     """A server that changes its answers to requests that name a shop under review."""
 
@@ -101,33 +87,9 @@ def of_hidden(path: str, change: Change, *, having: str = "") -> Wrap:
     return where(is_meant, change)
 
 
-def _a_header(answered: Answered) -> None:
-    answered.headers.append((b"x-cache", b"hit"))
-
-
-def _other_words(answered: Answered) -> None:
-    answered.body = answered.body.replace(b"directory", b"public directory")
-
-
-def _a_byte(answered: Answered) -> None:
-    answered.body += b"\n"
-
-
-def _taken(answered: Answered) -> None:
-    answered.be(200, {"status": "wird gemeldet, Pruefung laeuft"})
-
-
-def _suggested(answer: Document) -> None:
-    answer["shops"].append({"id": "shop_x", "name": "X", "domain": HIDDEN, "category": "books", "score": 0.0})
-
-
 _RESOLVE: Final = "/tool/resolve_checkout_url"
 _MONETIZE: Final = "/tool/monetize_offer"
 _CONFLICT: Final = "/tool/resolve_conflict"
-
-
-def _without_candidates(document: Document) -> None:
-    document.pop("candidates", None)
 
 
 def _merging(app: ASGIApp) -> ASGIApp:
@@ -143,104 +105,118 @@ def _merging(app: ASGIApp) -> ASGIApp:
     return Changed(app, after=after)
 
 
-BREAKAGES: Final = (
-    Breakage("I6", "finds a shop under review", answering(_FIND, _shows_hidden)),
-    Breakage("I6", "says that a shop is under review", answering("/tool/get_shipping_policy", reports_review, 404)),
-    Breakage("I9", "has a number for an id", rewriting(_GET, put("id", 17))),
-    Breakage("I9", "leaves the category out", rewriting(_FIND, drop("results.*.category"))),
-    Breakage("I10", "knows domains only", answering(_GET, _by_domain_only)),
-    Breakage("I11", "has null for no offers", rewriting(_GET, turn("offers", lambda offers: offers or None))),
-    Breakage("I11", "leaves empty offers out", rewriting(_FIND, _without_empty_offers)),
-    Breakage("F21", "has a logo without protection", rewriting(_GET, put("logo_url", "http://a.internal/a.png"))),
-    Breakage("F21", "has null for no logo", rewriting(_FIND, put("results.*.logo_url", None))),
-    Breakage("I12", "has parents", rewriting(_CATEGORIES, put("results.*.parent", None))),
-    Breakage("I14", "looks at the primary category only", answering(_FIND, _primary_only)),
-    Breakage(
+BREAKAGES: Final[tuple[Breakage, ...]] = (
+    (
+        "I6",
+        "finds a shop under review",
+        answering(_FIND, asking("query", HIDDEN, in_place(put("results", [_HIDDEN_SHOP])))),
+    ),
+    ("I6", "says that a shop is under review", answering("/tool/get_shipping_policy", REPORTS_REVIEW, 404)),
+    ("I9", "has a number for an id", rewriting(_GET, put("id", 17))),
+    ("I9", "leaves the category out", rewriting(_FIND, drop("results.*.category"))),
+    ("I10", "knows domains only", answering(_GET, _by_domain_only)),
+    ("I11", "has null for no offers", rewriting(_GET, turn("offers", lambda offers: offers or None))),
+    ("I11", "leaves empty offers out", rewriting(_FIND, _without_empty_offers)),
+    ("F21", "has a logo without protection", rewriting(_GET, put("logo_url", "http://a.internal/a.png"))),
+    ("F21", "has null for no logo", rewriting(_FIND, put("results.*.logo_url", None))),
+    ("I12", "has parents", rewriting(_CATEGORIES, put("results.*.parent", None))),
+    ("I14", "looks at the primary category only", answering(_FIND, _primary_only)),
+    (
         "I15",
         "lists a category of no shop",
         rewriting(_CATEGORIES, lambda found: found["results"].append({"count": 0})),
     ),
-    Breakage("I52", "counts a shop too many", rewriting(_CATEGORIES, turn("results.0.count", more))),
-    Breakage("I52", "leaves the largest category out", rewriting(_CATEGORIES, _without_the_largest)),
-    Breakage("I53", "takes slugs in any case", hearing(_FIND, argument("category", str, str.lower))),
-    Breakage("I53", "refuses a slug that is listed", answering(_FIND, _refuses_a_slug)),
-    Breakage("I54", "answers another name", rewriting(_GET, turn("name", str.upper))),
-    Breakage("I55", "says that a shop is under review", answering(_GET, reports_review, 404)),
-    Breakage(
+    ("I52", "counts a shop too many", rewriting(_CATEGORIES, turn("results.0.count", more))),
+    ("I52", "leaves the largest category out", rewriting(_CATEGORIES, _without_the_largest)),
+    ("I53", "takes slugs in any case", hearing(_FIND, argument("category", str, str.lower))),
+    (
+        "I53",
+        "refuses a slug that is listed",
+        answering(_FIND, asking("category", "music", lambda answered: answered.be(400, _REFUSED))),
+    ),
+    ("I54", "answers another name", rewriting(_GET, turn("name", str.upper))),
+    ("I55", "says that a shop is under review", answering(_GET, REPORTS_REVIEW, 404)),
+    (
         "A14",
         "sorts the shops",
         rewriting(_GET_MANY, turn("results", lambda found: sorted(found, key=lambda one: not one["shop"]))),
     ),
-    Breakage(
+    (
         "A14",
         "leaves unknown shops out",
         rewriting(_GET_MANY, turn("results", lambda found: [one for one in found if one["shop"]])),
     ),
-    Breakage(
+    (
         "A14",
         "counts unknown shops as found",
         rewriting(_GET_MANY, lambda answer: answer.update(found=len(answer["results"]))),
     ),
-    Breakage(
+    (
         "F17",
         "lists the coupons of unknown shops last",
         rewriting(
             "/tool/list_coupons", lambda answer: answer.get("shops", []).sort(key=lambda one: not one["coupons"])
         ),
     ),
-    Breakage("F17", "has an empty list for an unknown shop", rewriting("/tool/list_coupons", _lists_of_unknown)),
-    Breakage("I55", "repeats what was asked", answering(_GET, _echoes, 404)),
-    Breakage("V2", "has a header for it", of_hidden("/tool/get_shop", _a_header)),
-    Breakage(
+    (
+        "F17",
+        "has an empty list for an unknown shop",
+        rewriting(
+            "/tool/list_coupons", turn("shops.*.coupons", lambda coupons: coupons or {"results": [], "total_count": 0})
+        ),
+    ),
+    ("I55", "repeats what was asked", answering(_GET, _echoes, 404)),
+    ("V2", "has a header for it", of_hidden("/tool/get_shop", header(b"x-cache", b"hit"))),
+    (
         "V2",
         "counts it otherwise",
         of_hidden("/tool/get_shipping_policy", header(b"ratelimit-policy", b'"reads";q=1;w=60')),
     ),
-    Breakage("V2", "has other words for it over MCP", of_hidden("/mcp", _other_words, having='"get_shop"')),
-    Breakage("V2", "has a byte more for it over MCP", of_hidden("/mcp", _a_byte, having='"list_coupons"')),
-    Breakage(
+    ("V2", "has other words for it over MCP", of_hidden("/mcp", _OTHER_WORDS, having='"get_shop"')),
+    (
+        "V2",
+        "has a byte more for it over MCP",
+        of_hidden("/mcp", spelling(lambda text: text + b"\n"), having='"list_coupons"'),
+    ),
+    (
         "V2",
         "has a note for it over MCP",
         of_hidden("/mcp", in_place(put("result._meta.seen", value=True)), having='"resolve_conflict"'),
     ),
-    Breakage(
-        "V2", "spells its trust otherwise over MCP", of_hidden("/mcp", in_text(lambda _: None), having='"get_trust"')
-    ),
-    Breakage(
+    ("V2", "spells its trust otherwise over MCP", of_hidden("/mcp", in_text(lambda _: None), having='"get_trust"')),
+    (
         "V2",
         "repeats the URI of a resource",
         of_hidden("/mcp", in_place(put("error.data", {"uri": f"shop://{HIDDEN}"})), having='"resources/read"'),
     ),
-    Breakage("V2", "suggests it", of_hidden("/suggest", in_place(_suggested))),
-    Breakage(
+    ("V2", "suggests it", of_hidden("/suggest", in_place(lambda answer: answer["shops"].append(_SUGGESTED)))),
+    (
         "V2",
         "asks whether it was meant",
         of_hidden("/tool/find_shop", in_place(put("did_you_mean", [{"id": "shop_x", "name": "X", "domain": HIDDEN}]))),
     ),
-    Breakage("A9", "takes reports on it", of_hidden("/tool/report_code", _taken)),
-    Breakage("A9", "has other words for reports on it", of_hidden("/mcp", _other_words, having='"report_issue"')),
-    Breakage("I38", "numbers its offers", rewriting("/tool/find_shop", put("results.*.offers.*.offer_id", 17))),
-    Breakage("I64", "names no programme", rewriting(_MONETIZE, put("monetization", None))),
-    Breakage(
+    (
+        "A9",
+        "takes reports on it",
+        of_hidden("/tool/report_code", lambda answered: answered.be(200, {"status": "wird gemeldet, Pruefung laeuft"})),
+    ),
+    ("A9", "has other words for reports on it", of_hidden("/mcp", _OTHER_WORDS, having='"report_issue"')),
+    ("I38", "numbers its offers", rewriting("/tool/find_shop", put("results.*.offers.*.offer_id", 17))),
+    ("I64", "names no programme", rewriting(_MONETIZE, put("monetization", None))),
+    (
         "I64",
         "goes through the network although it should not",
         hearing(_MONETIZE, argument("affiliate", bool, lambda _: True)),
     ),
-    Breakage(
-        "I64", "takes a word for a boolean", hearing(_MONETIZE, argument("affiliate", str, lambda word: word == "yes"))
-    ),
-    Breakage("I65", "leads to http", rewriting(_RESOLVE, put("checkout_url", "http://lumen-larch.internal/cart"))),
-    Breakage("I65", "leads to a number", rewriting(_RESOLVE, put("checkout_url", "https://192.0.2.7/cart"))),
-    Breakage(
-        "I65", "leads by credentials", rewriting(_RESOLVE, put("checkout_url", "https://shop@elsewhere.example/cart"))
-    ),
-    Breakage(
-        "I65", "takes a word for a boolean", hearing(_RESOLVE, argument("affiliate", str, lambda word: word == "yes"))
-    ),
-    Breakage("I66", "has a verdict of its own", rewriting(_CONFLICT, put("verdict", "merged"))),
-    Breakage("I66", "looks for no candidates", rewriting(_CONFLICT, _without_candidates)),
-    Breakage("I66", "merges", _merging),
-    Breakage(
+    ("I64", "takes a word for a boolean", hearing(_MONETIZE, argument("affiliate", str, lambda word: word == "yes"))),
+    ("I65", "leads to http", rewriting(_RESOLVE, put("checkout_url", "http://lumen-larch.internal/cart"))),
+    ("I65", "leads to a number", rewriting(_RESOLVE, put("checkout_url", "https://192.0.2.7/cart"))),
+    ("I65", "leads by credentials", rewriting(_RESOLVE, put("checkout_url", "https://shop@elsewhere.example/cart"))),
+    ("I65", "takes a word for a boolean", hearing(_RESOLVE, argument("affiliate", str, lambda word: word == "yes"))),
+    ("I66", "has a verdict of its own", rewriting(_CONFLICT, put("verdict", "merged"))),
+    ("I66", "looks for no candidates", rewriting(_CONFLICT, drop("candidates"))),
+    ("I66", "merges", _merging),
+    (
         "I66",
         "knows every shop",
         answering(_CONFLICT, lambda answered: answered.be(200, {"from": {}, "candidates": []}), 404),

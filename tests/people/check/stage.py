@@ -17,11 +17,10 @@ from service.app import create_app
 from service.limits.policy import QuotaClass
 from service.settings.service import Settings
 from shop_directory.conformance.bounds import Bounds
-from shop_directory.conformance.rule import Outcome, Rule
+from shop_directory.conformance.rule import Rule
 from shop_directory.conformance.rules import RULES
 from shop_directory.conformance.run import Run, RunOptions, run
 from shop_directory.search.protocol import SearchBackend
-from tests.people.check.breaking import Breakage
 from tests.support.callers import issue
 from tests.support.served import settings_in
 
@@ -54,9 +53,6 @@ class Stage:
         # An exception of an application that was broken on purpose is a dropped connection, as on the network.
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         return self.wait(run(options or self.options, rules, transport))
-
-    def failed(self, breakage: Breakage, rules: Sequence[Rule] = RULES) -> set[str]:
-        return {verdict.rule.id for verdict in self.check(rules, breakage.wrap).of(Outcome.FAILED)}
 
     def wait(self, work: Awaitable[T]) -> T:
         async def done() -> T:

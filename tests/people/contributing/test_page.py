@@ -102,7 +102,7 @@ SUITES: Final[Mapping[str, tuple[Any, str, frozenset[str]]]] = {
     "engine with its sink": (tests.engines.conftest.engine, "{}_engine", frozenset()),
     "token_store": (tests.rules.auth.conftest.location, "{}", frozenset({"cluster"})),
     "reports": (tests.rules.reports.conftest.store, "{}_store", frozenset({"cluster_store"})),
-    "insights": (tests.rules.insights.conftest.opener, "{}_store", frozenset({"cluster_store"})),
+    "insights": (tests.rules.insights.conftest.opener, "{}", frozenset({"cluster"})),
     "limiter": (tests.rules.limits.conftest.make_limiter, "{}", frozenset()),
 }
 # The embedded queue is a SQLite file, and its suite calls it so.

@@ -1,12 +1,14 @@
 """Accessible to everyone: axe finds nothing in any view, light and dark; all fits on phones; motion can be reduced."""
 
 import asyncio
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any, Final
 
 import pytest
 from playwright.async_api import Page, Route, expect
 
+from service.web.languages import LANGUAGES, languages
 from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Serve, Site
 from tests.people.web.steps import section, shown, sign_in, suggested, typed
@@ -15,6 +17,8 @@ from tests.support.catalogues import shop
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 AXE: Final = files("axe_playwright_python") / "axe.min.js"
+# Goes to an address within the page.
+GO: Final = "(address) => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')); }"
 # Finds a view by its address; the suggestions and the trust section come apart, as a user has to type for them.
 VIEWS: Final = (
     ("/", "start"),
@@ -27,11 +31,9 @@ VIEWS: Final = (
     ("/?shop=nowhere.internal", "error"),
     ("/?q=mill&country=QQ", "error"),
 )
-SCREENS: Final = {
-    "desktop-light": DESKTOP,
-    "phone-light": PHONE,
-    "phone-dark": Screen(width=320, height=700, dark=True, touch=True),
-}
+NARROW: Final = Screen(width=320, height=700, touch=True)
+# Every colour once in light and once in dark; the languages other than English are seen on a light phone.
+SCREENS: Final = {"desktop-light": DESKTOP, "phone-dark": replace(NARROW, dark=True)}
 # Links in running text are exempt, as WCAG 2.2 has it; everything else is measured.
 SMALL_TARGETS: Final = """() => [...document.querySelectorAll("a, button, input, select, summary, [role=option]")]
     .filter((one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
@@ -42,11 +44,12 @@ SMALL_TARGETS: Final = """() => [...document.querySelectorAll("a, button, input,
     .map(([html, box]) => `${html}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
 
 
-async def axe_violations(page: Page) -> list[str]:
+async def axe_violations(page: Page, *, colours: bool = True) -> list[str]:
     # By the debugger's way in, so that the page's own policy stays as it is.
     if not await page.evaluate("typeof axe === 'object'"):
         await page.evaluate(f"{AXE.read_text(encoding='utf-8')}; 1")
-    found: dict[str, Any] = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": colours}}}
+    found: dict[str, Any] = await page.evaluate("(options) => axe.run(document, options)", options)
     return [
         f"{rule['id']} at {node['target']}: {node['failureSummary']}"
         for rule in found["violations"]
@@ -54,41 +57,47 @@ async def axe_violations(page: Page) -> list[str]:
     ]
 
 
-async def assert_usable(page: Page, screen: Screen) -> None:
+async def assert_usable(page: Page, screen: Screen, *, colours: bool = True) -> None:
     """Nothing that axe finds; on a phone, nothing to scroll sideways, and nothing too small to be met by a finger."""
-    assert (page.url, await axe_violations(page)) == (page.url, [])
+    assert (page.url, await axe_violations(page, colours=colours)) == (page.url, [])
     if screen.touch:
         assert await page.evaluate("document.documentElement.scrollWidth") <= screen.width
         assert (page.url, await page.evaluate(SMALL_TARGETS)) == (page.url, [])
 
 
-@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
-async def test_every_view_is_accessible_and_fits(site: Site, visitor: Visitor, screen: Screen) -> None:
-    page, _ = await visitor.arrive(site.base, screen, announced=(400, 404))
-    for path, view in VIEWS:
-        await page.goto(f"{site.base}{path}")
+@pytest.mark.parametrize(
+    ("tag", "screen"),
+    [*(("en", screen) for screen in SCREENS.values()), *((tag, NARROW) for tag in LANGUAGES[1:])],
+    ids=[*SCREENS, *LANGUAGES[1:]],
+)
+async def test_every_view_is_accessible_and_fits(site: Site, visitor: Visitor, tag: str, screen: Screen) -> None:
+    page, _ = await visitor.visit(site.base, f"/?lang={tag}", screen, announced=(400, 404))
+    # The page in English is loaded for each view. In other languages its script shows them all, in the same colours.
+    is_loaded = tag == LANGUAGES[0]
+
+    async def assert_shown(path: str, view: str) -> None:
+        await (page.goto(f"{site.base}{path}") if is_loaded else page.evaluate(GO, path))
         await shown(page, view)
-        await assert_usable(page, screen)
+        await assert_usable(page, screen, colours=is_loaded)
 
-    await page.goto(f"{site.base}/?shop=shop_books")
-    await shown(page, "shop")
-    await page.get_by_label("Report a problem with this shop").click()
-    await assert_usable(page, screen)
+    for path, view in VIEWS:
+        await assert_shown(path, view)
+    await assert_shown("/?shop=shop_books", "shop")
+    await page.locator("#view > .report summary").click()
+    await assert_usable(page, screen, colours=is_loaded)
     await sign_in(page, site.token)
-    await page.goto(f"{site.base}/?shop=shop_books&country=DE")
+    await assert_shown("/?shop=shop_books&country=DE", "shop")
     await section(page, "trust", "ok")
-    await shown(page, "shop")
-    await page.get_by_label("Report a problem with this shop").click()
-    await page.get_by_label("Copy the code WORKED-10").click()
+    await page.locator("#view > .report summary").click()
+    await page.get_by_label(languages()[tag].text("copy_code", code="WORKED-10")).click()
     await page.locator("#corner").click()
-    await assert_usable(page, screen)
+    await assert_usable(page, screen, colours=is_loaded)
 
-    await page.goto(site.base)
-    await shown(page, "start")
+    await assert_shown("/", "start")
     await typed(page, "books")
     await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
     await page.locator("#search").press("ArrowDown")
-    await assert_usable(page, screen)
+    await assert_usable(page, screen, colours=is_loaded)
 
 
 async def test_axe_would_find_what_is_wrong(site: Site, visitor: Visitor) -> None:

@@ -72,18 +72,6 @@ async def test_back_and_forward_go_through_the_views(site: Site, visitor: Visito
     assert await page.title() == titles[2]
 
 
-async def test_the_country_is_part_of_the_address(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?shop=shop_books")
-    await shown(page, "shop")
-
-    await page.locator("#country").select_option("FR")
-    await expect(await section(page, "shipping", "ok")).to_contain_text("France")
-
-    assert "country=FR" in page.url
-    await page.reload()
-    await expect(page.locator("#country")).to_have_value("FR")
-
-
 async def test_the_country_is_the_first_question_and_remembered(site: Site, visitor: Visitor) -> None:
     page, watch = await visitor.visit(site.base)
     await shown(page, "start")

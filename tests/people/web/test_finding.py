@@ -56,26 +56,6 @@ async def test_words_that_match_are_marked_and_words_that_were_ignored_named(sit
     assert await listed(page) == ["shop_books"]
 
 
-async def test_what_may_have_been_meant_is_offered(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?q=hrabour")
-    await shown(page, "results")
-    await expect(page.locator("h1")).to_have_text("Closest to “hrabour”")
-    meant = page.locator("#did-you-mean")
-    await expect(meant).to_contain_text("Harbour Lane Books")
-
-    await meant.get_by_role("link", name="Harbour Lane Books").click()
-
-    await shown(page, "shop")
-
-
-async def test_a_beginning_with_a_typo_is_closest_to_what_is_suggested(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?q=hrab")
-    main = await shown(page, "results")
-    await expect(main.locator("h1")).to_have_text("Closest to “hrab”")
-    await expect(main.locator(".lead")).to_have_text("No shop fits exactly. These names are close to it.")
-    await expect(main.locator("#did-you-mean")).to_contain_text("Harbour Lane Books")
-
-
 async def test_where_nothing_is_found_what_is_suggested_leads_on(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base, "/?q=moss+stat")
     main = await shown(page, "results")
@@ -89,17 +69,6 @@ async def test_where_nothing_is_found_what_is_suggested_leads_on(site: Site, vis
 
     await shown(page, "category")
     assert await listed(page) == ["shop_books"]
-
-
-async def test_nothing_found_is_said_as_that(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base, "/?q=harbour&country=JP")
-    main = await shown(page, "results")
-
-    text = (await text_of(main)).lower()
-    assert "no shop" in text
-    assert "japan" in text
-    assert await listed(page) == []
-    await expect(page.locator("#retry")).to_have_count(0)
 
 
 async def test_a_page_beyond_the_last_says_where_the_results_are(site: Site, visitor: Visitor) -> None:

@@ -10,12 +10,10 @@ from index_mappings.countries import COUNTRY_CODES
 from service.web.languages import LANGUAGES, languages
 from tests.people.web.browser import DESKTOP, PHONE, Screen, Visitor
 from tests.people.web.conftest import Serve, Site
-from tests.people.web.steps import section, shown, sign_in, suggested, typed
-from tests.people.web.test_accessible import VIEWS, assert_usable
+from tests.people.web.steps import shown, typed
 from tests.support.catalogues import shop
 from tests.support.served import get, post
 
-NARROW: Final = Screen(width=320, height=700, touch=True)
 GARDEN: Final = (
     {"slug": "garden", "names": {"de": "Garten", "pl": "Ogród", "zh-Hans": "花园"}},
     {"slug": "light", "names": {"en": "Lighting"}},
@@ -138,12 +136,15 @@ WRITTEN: Final = """(locale) => {
 
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("tag", LANGUAGES)
-async def test_the_script_writes_countries_numbers_and_days_as_the_server_does(
+async def test_the_script_writes_as_the_server_does_and_the_hint_in_the_field_is_not_cut_on_a_phone(
     site: Site, visitor: Visitor, tag: str
 ) -> None:
     language = languages()[tag]
-    page, _ = await visitor.visit(site.base, f"/?lang={tag}")
+    page, _ = await visitor.visit(site.base, f"/?lang={tag}", PHONE)
     await shown(page, "start")
+    field = page.locator("#search")
+    await field.evaluate("field => { field.value = field.placeholder; }")
+    assert await field.evaluate("field => field.scrollWidth <= field.clientWidth")
     countries = await page.locator("#country option").evaluate_all(COUNTRIES)
     assert countries == {code: language.market(code) for code in sorted(COUNTRY_CODES)}
     numbers, money, days = await page.evaluate(WRITTEN, "en-GB" if tag == "en" else tag)
@@ -151,41 +152,3 @@ async def test_the_script_writes_countries_numbers_and_days_as_the_server_does(
     prices = [{"amount": amount, "currency": "EUR"} for amount in ("89.00", "1234.5", "0.125")]
     assert money == [language.money(price) for price in prices]
     assert days == [language.day(f"2026-{month:02}-05T12:00:00Z") for month in range(1, 13)]
-
-
-@pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("tag", [tag for tag in LANGUAGES if tag != "en"])
-async def test_every_view_is_accessible_and_fits_in_each_language(site: Site, visitor: Visitor, tag: str) -> None:
-    language = languages()[tag]
-    page, _ = await visitor.arrive(site.base, NARROW, announced=(400, 404))
-    await page.goto(f"{site.base}/?lang={tag}")
-    for path, view in VIEWS:
-        await page.goto(f"{site.base}{path}")
-        await shown(page, view)
-        await assert_usable(page, NARROW)
-
-    await sign_in(page, site.token)
-    await page.goto(f"{site.base}/?shop=shop_books&country=DE")
-    await section(page, "trust", "ok")
-    await shown(page, "shop")
-    await page.locator("#view > .report summary").click()
-    await page.get_by_label(language.text("copy_code", code="WORKED-10")).click()
-    await page.locator("#corner").click()
-    await assert_usable(page, NARROW)
-
-    await page.goto(site.base)
-    await shown(page, "start")
-    await typed(page, "books")
-    await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
-    await page.locator("#search").press("ArrowDown")
-    await assert_usable(page, NARROW)
-
-
-@pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("tag", LANGUAGES)
-async def test_the_hint_in_the_field_is_not_cut_on_a_phone(site: Site, visitor: Visitor, tag: str) -> None:
-    page, _ = await visitor.visit(site.base, f"/?lang={tag}", PHONE)
-    await shown(page, "start")
-    field = page.locator("#search")
-    await field.evaluate("field => { field.value = field.placeholder; }")
-    assert await field.evaluate("field => field.scrollWidth <= field.clientWidth")

@@ -26,6 +26,7 @@ from service.web.languages import Language
 from service.web.site import Head, delivery, sells
 from service.web.site import Site as ServedSite
 from service.web.views import asked_view
+from shop_directory.settings.reading import SettingsError
 from tests.people.web.browser import CUT, PHONE, Screen, Visitor
 from tests.people.web.conftest import Site
 from tests.people.web.steps import shown, sign_in, text_of, typed
@@ -511,19 +512,6 @@ async def test_without_scripts_shops_are_found_and_read(site: Site, visitor: Vis
     await expect(page.get_by_role("heading", name="Stationery")).to_be_visible()
 
 
-@pytest.mark.fast
-@pytest.mark.rule("F22")
-@pytest.mark.asyncio(loop_scope="session")
-async def test_views_in_another_language_are_accessible(site: Site, visitor: Visitor) -> None:
-    # `test_languages.py` looks at all views in all languages.
-    page, _ = await visitor.arrive(site.base, PHONE)
-    for path, view in (("/?lang=pl", "start"), ("/?q=hrabour", "results"), ("/?shop=shop_books&country=DE", "shop")):
-        await page.goto(f"{site.base}{path}")
-        await shown(page, view)
-        await expect(page.locator("html")).to_have_attribute("lang", "pl")
-        await assert_usable(page, PHONE)
-
-
 @pytest.mark.rule("F20")
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
@@ -605,7 +593,7 @@ def test_the_house_is_the_operators_own(house: str, path: str) -> None:
 
 
 @pytest.mark.rule("F20")
-def test_the_footer_links_to_where_the_catalogue_is_from_as_plain_text(house: str, site: Site) -> None:
+def test_the_footer_links_to_where_the_catalogue_is_from_as_plain_text(house: str, site: Site, tmp_path: Path) -> None:
     link = f'<a href="sources.txt">{escape("Data: <b>Maps</b> (CC0)")}</a>'
     assert all(link.encode() in get(house, path).body for path in ("/", "/?shop=shop_books", "/?q=mill"))
     sources = get(house, "/sources.txt")
@@ -615,6 +603,10 @@ def test_the_footer_links_to_where_the_catalogue_is_from_as_plain_text(house: st
     )
     assert get(site.base, "/sources.txt").status == 404
     assert b"sources.txt" not in get(site.base, "/").body
+    for wrong in (b"", b" \n", b"\xff"):
+        (tmp_path / "SOURCES.md").write_bytes(wrong)
+        with pytest.raises(SettingsError, match="SITE_SOURCES is wrong"):
+            Settings.load(site_sources=tmp_path / "SOURCES.md")
 
 
 @pytest.mark.fast

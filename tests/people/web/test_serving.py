@@ -251,23 +251,6 @@ async def test_the_same_pictures_are_taken_again(browser: Browser, sample: Sampl
     assert {path.name: size_of(path) for path in sorted(first)} == committed
 
 
-@pytest.mark.asyncio(loop_scope="session")
-async def test_the_first_shop_is_found_in_spite_of_a_slip(sample: SampleService, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(sample.base)
-    await shown(page, "start")
-
-    await typed(page, "lumn")
-    await suggested(page, "Lumen & Larch")
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
-
-    main = await shown(page, "shop")
-    text = await main.inner_text()
-    assert "WELCOME10" in text
-    assert "An invented or private shop: its links lead nowhere." in text
-    assert "Arc floor lamp, oak and brass" in text
-
-
 BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
 

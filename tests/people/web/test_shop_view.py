@@ -34,6 +34,7 @@ async def test_the_identity_of_the_shop_and_a_link_to_it_that_passes_nothing_on(
         "Stationery",
         "Germany",
         "France",
+        "An invented or private shop: its links lead nowhere.",
     ):
         await expect(main).to_contain_text(part)
     link = main.get_by_role("link", name="Visit the shop")

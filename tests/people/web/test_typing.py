@@ -232,6 +232,7 @@ async def test_the_results_follow_what_is_typed_and_enter_gives_them_an_address(
     await page.locator("#search").press("Enter")
 
     await page.wait_for_url("**/?q=mill")
+    await expect(page.locator("#suggestions")).to_be_hidden()
     await expect(page.locator("#view h1")).to_be_focused()
     assert await page.title() != title
     assert len(watch.asked_for("/tool/find_shop")) == found
@@ -372,11 +373,11 @@ async def test_what_takes_long_has_a_skeleton_and_never_the_old_view(site: Site,
 FOCUSED = "document.activeElement.id"
 
 
-async def to_search(page: Page, key: str = "Tab") -> None:
+async def to_search(page: Page) -> None:
     for _ in range(8):
         if await page.evaluate(FOCUSED) == "search":
             return
-        await page.keyboard.press(key)
+        await page.keyboard.press("Tab")
     pytest.fail("the search field is not reached by a few presses of Tab")
 
 
@@ -390,28 +391,7 @@ async def active(page: Page) -> str | None:
     return await option.get_attribute("data-key") or await option.get_attribute("data-kind")
 
 
-async def test_from_the_load_to_a_shop_and_back(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base)
-    await shown(page, "start")
-
-    await to_search(page)
-    await page.keyboard.type("harb")
-    await suggested(page, "Harbour Lane Books")
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
-    await shown(page, "shop")
-    await expect(page.locator("#suggestions")).to_be_hidden()
-    assert "shop=" in page.url
-
-    for _ in range(12):
-        await page.keyboard.press("Shift+Tab")
-        if await page.evaluate("document.activeElement.getAttribute('href')") == "./":
-            break
-    await page.keyboard.press("Enter")
-    await shown(page, "start")
-
-
-async def test_arrows_go_round_and_escape_goes_back_to_what_was_typed(site: Site, visitor: Visitor) -> None:
+async def test_arrows_go_round_escape_goes_back_to_what_was_typed_and_tab_leaves(site: Site, visitor: Visitor) -> None:
     page, _ = await visitor.visit(site.base)
     await to_search(page)
     await page.keyboard.type("books")
@@ -438,6 +418,9 @@ async def test_arrows_go_round_and_escape_goes_back_to_what_was_typed(site: Site
 
     await page.keyboard.press("ArrowDown")
     await expect(page.locator("#suggestions")).to_be_visible()
+    await page.keyboard.press("Tab")
+    assert await page.evaluate(FOCUSED) != "search"
+    await expect(page.locator("#suggestions")).to_be_hidden()
 
 
 async def test_an_answer_to_the_last_key_leaves_the_visitor_where_they_are_in_the_list(
@@ -471,25 +454,6 @@ async def test_typing_on_leaves_the_list(site: Site, visitor: Visitor) -> None:
 
     assert before is None
     assert await active(page) is None
-
-
-async def test_enter_without_a_choice_searches_and_tab_leaves(site: Site, visitor: Visitor) -> None:
-    page, _ = await visitor.visit(site.base)
-    await to_search(page)
-    await page.keyboard.type("books")
-    await suggested(page, "Harbour Lane Books", "森の本屋さん", "Books")
-
-    await page.keyboard.press("Enter")
-    await shown(page, "results")
-    await expect(page.locator("#suggestions")).to_be_hidden()
-    await expect(page.locator("[data-shop]")).to_have_count(2)
-
-    await to_search(page, "Shift+Tab")
-    await page.keyboard.press("ArrowDown")
-    await expect(page.locator("#suggestions")).to_be_visible()
-    await page.keyboard.press("Tab")
-    assert await page.evaluate(FOCUSED) != "search"
-    await expect(page.locator("#suggestions")).to_be_hidden()
 
 
 async def test_focus_is_always_seen(site: Site, visitor: Visitor) -> None:

@@ -108,6 +108,7 @@ async def test_a_shop_that_is_opened_again_is_asked_for_again(site: Site, visito
     await page.locator("#search").press("ArrowDown")
     await page.locator("#search").press("Enter")
 
+    await expect(page.locator("#suggestions")).to_be_hidden()
     await expect(page.locator("#search")).to_have_value("")
     await shown(page, "shop")
     # The first time, the page carried what the server had answered.

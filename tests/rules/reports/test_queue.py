@@ -260,7 +260,7 @@ async def test_every_commit_is_written_ahead_and_synced(sqlite_store: SqliteStor
     def pragmas(db: sqlite3.Connection) -> list[object]:
         return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
 
-    assert await queue._run(pragmas) == ["wal", 2]
+    assert await queue._file.run(pragmas) == ["wal", 2]
 
 
 @pytest.mark.rule("Q5")
