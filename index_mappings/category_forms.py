@@ -4,7 +4,7 @@ A word, or a run of neighbouring words, takes the categories of its best level. 
 terms with their level, with which `shop_directory.words.category_levels` compares the words of a query.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -135,29 +135,14 @@ def stemmed_language(tag: str) -> str | None:
     """The language of a BCP 47 tag as `stem` takes it; None if there is no stemmer for it."""
     language = tag.partition("-")[0].lower()
     language = "no" if language in _NORWEGIAN else language
-    return language if _stemmer(language) else None
+    return language if stemmer_of(language) else None
 
 
 @lru_cache(maxsize=16_384)
 def stem(language: str, word: str) -> str:
     """The Snowball stem, with its marks, of a word of `unfolded`, in a language of `stemmed_language`."""
-    stemmer = _stemmer(language)
+    stemmer = stemmer_of(language)
     return stemmer.stemWord(word) if stemmer else word
-
-
-def stems(language: str, words: Sequence[str]) -> Sequence[str]:
-    """As `stem`, of several words at once, without its cache."""
-    stemmer = _stemmer(language)
-    return stemmer.stemWords(words) if stemmer else words
-
-
-def stem_function(language: str) -> Callable[[str], str]:
-    """`stem` in a language that has a stemmer, without its cache."""
-    stemmer = _stemmer(language)
-    if stemmer is None:
-        raise ValueError(f"no stemmer for {language}")
-    function: Callable[[str], str] = stemmer.stemWord
-    return function
 
 
 def unmarked(text: str) -> str:
@@ -168,9 +153,9 @@ def unmarked(text: str) -> str:
 
 
 @lru_cache(maxsize=128)
-def _stemmer(language: str) -> Stemmer.Stemmer | None:
+def stemmer_of(language: str) -> Stemmer.Stemmer | None:
+    """The stemmer of a language, which caches nothing; None if there is none."""
     try:
-        # Without the stemmer's own cache: `stem` has one.
         return Stemmer.Stemmer(language, 0)
     except KeyError:
         return None

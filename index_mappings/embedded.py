@@ -20,21 +20,20 @@ from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Form, Role, fiel
 from index_mappings.generations import Stamp, is_generation
 from index_mappings.ngrams import (
     NONE_FREQUENT,
+    PARTS,
+    REPETITIVE,
+    RUNS,
     SHORT_PREFIX,
+    STARTS,
     EngineField,
     FrequentTerms,
     cut_tails,
     engine_fields,
     engine_values,
     frequent_values,
-    no_parts,
-    parts_field,
     plain_run_row,
     repetitive_run_row,
-    repetitive_runs_field,
-    runs_field,
     start_row,
-    starts_field,
 )
 
 STORED_COLUMN: Final = "stored"
@@ -66,11 +65,12 @@ def columns(kind: str) -> tuple[EngineField, ...]:
         for field in engine_fields(document, _LOOKED_UP, SHORT_PREFIX)
         if field.indexed or field.sortable or field.counted
     )
-    parts = (EngineField(parts_field(name), name, Form.TERMS, no_parts, indexed=True) for name in infixes)
+    # Only the frequent ones are terms, which `column_values` adds.
+    parts = (EngineField(name + PARTS, name, Form.TERMS, lambda _: [], indexed=True) for name in infixes)
     rows = (
-        *((runs_field(name), name, plain_run_row) for name in infixes),
-        *((repetitive_runs_field(name), name, repetitive_run_row) for name in infixes),
-        *((starts_field(name), name, start_row) for name in tails),
+        *((name + RUNS, name, plain_run_row) for name in infixes),
+        *((name + REPETITIVE, name, repetitive_run_row) for name in infixes),
+        *((name + STARTS, name, start_row) for name in tails),
     )
     ordered = (EngineField(name, source, Form.TERMS, row, indexed=True, ordered=True) for name, source, row in rows)
     return (*fields, *parts, *ordered)

@@ -28,7 +28,7 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
-from index_mappings.ngrams import prefixes_field, short_field, suffixes_field
+from index_mappings.ngrams import PREFIXES, SHORT, SUFFIXES
 from index_mappings.opensearch import PREFIX_MAX
 from index_mappings.tiers import INFIX_MIN
 from shop_directory.runtime.metrics import NO_METRICS, Metrics
@@ -408,11 +408,11 @@ def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
         case Prefix(field, text):
-            return {"prefix": {field: text}} if len(text) > PREFIX_MAX else {"term": {prefixes_field(field): text}}
+            return {"prefix": {field: text}} if len(text) > PREFIX_MAX else {"term": {field + PREFIXES: text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
-            return {"term": {short_field(field): text}}
+            return {"term": {field + SHORT: text}}
         case Infix(field, text):
-            return {"prefix": {suffixes_field(field): text}}
+            return {"prefix": {field + SUFFIXES: text}}
         case Below(field, bound):
             return {"range": {field: {"lt": bound}}}
 
