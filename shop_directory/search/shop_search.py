@@ -108,19 +108,6 @@ class _Evidence:
     wish: Page | None
 
 
-@dataclass(slots=True)
-class _Answer:
-    """What an answer is made of, apart from its query."""
-
-    page: Page
-    truncated: bool
-    unsettled: Sequence[Page] = ()
-    ignored: tuple[str, ...] = ()
-    near: tuple[SuggestedShop, ...] = ()
-    counts: tuple[WordCount, ...] | None = None
-    broader: tuple[Broader, ...] | None = None
-
-
 class SearchPlanner:
     """Plans searches, and caches the plans of the last queries: much of the time that a search for a name takes."""
 
@@ -166,7 +153,7 @@ class ShopSearch:
             self._stamp, (_page(whole.plan, query), *_unsettled(whole.plan, filters))
         )
         if page.total or not whole.texts:
-            return _found(query, _Answer(page, whole.truncated, unsettled))
+            return _found(query, page, unsettled, truncated=whole.truncated)
         # Only an empty result needs the evidence of each word (M6), which is a second round trip or two.
         evidence = await self._evidence(query, whole, filters)
         kept, plan = whole, whole.plan
@@ -179,17 +166,16 @@ class ShopSearch:
             page, plan = evidence.wish, whole.wish or plan
         if plan is not whole.plan and unsettled:
             unsettled[:] = await self._engine.search(self._stamp, _unsettled(plan, filters))
-        found = _Answer(page, kept.truncated, unsettled)
-        found.ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
-        if not page.total:
-            found.counts = _word_counts(whole.forms, missing, evidence)
-        if found.counts is not None:
-            found.broader = await self._broader(query, whole, missing, evidence)
+        ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
+        counts = None if page.total else _word_counts(whole.forms, missing, evidence)
+        broader = None if counts is None else await self._broader(query, whole, missing, evidence)
+        near: tuple[SuggestedShop, ...] = ()
         # Where nothing is left of the query, all shops that pass its filters are found already.
-        if not page.total or (found.ignored and kept.texts):
+        if not page.total or (ignored and kept.texts):
             asked = possible_names(query.text, whole, missing)
-            found.near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
-        return _found(query, found)
+            near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
+        found = _found(query, page, unsettled, truncated=kept.truncated)
+        return replace(found, ignored=ignored, did_you_mean=near, word_counts=counts, broader=broader)
 
     async def _evidence(self, query: FindQuery, search: PlannedSearch, filters: Filters) -> _Evidence:
         """Count the shops of the query, and those of each word with filters; of words without any, without filters."""
@@ -434,8 +420,7 @@ def _suggested(hit: Hit) -> SuggestedShop:
     return SuggestedShop(shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
 
 
-def _found(query: FindQuery, answer: _Answer) -> Found:
-    page, unsettled = answer.page, answer.unsettled
+def _found(query: FindQuery, page: Page, unsettled: Sequence[Page], *, truncated: bool) -> Found:
     total, hits = page.total or 0, page.hits[: query.limit]
     shops = tuple([shop_from_stored(hit.stored) for hit in hits])
     more = query.offset + len(hits) < total if query.after is None else len(page.hits) > query.limit
@@ -443,11 +428,9 @@ def _found(query: FindQuery, answer: _Answer) -> Found:
     return Found(
         shops=shops,
         total=total,
-        ignored=answer.ignored,
-        category_truncated=answer.truncated,
-        did_you_mean=answer.near,
-        word_counts=answer.counts,
-        broader=answer.broader,
+        ignored=(),
+        category_truncated=truncated,
+        did_you_mean=(),
         unsettled_count=unsettled[0].total if unsettled else None,
         unsettled=sum([hit.level < 2 * LEADING for hit in hits]) if query.include_unsettled else 0,
         last=last,
