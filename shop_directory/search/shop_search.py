@@ -216,25 +216,26 @@ class ShopSearch:
         """Up to three queries with fewer words that find something, by at most five searches (M6)."""
         forms = whole.forms
         texts = [text for text in forms.texts if text not in missing and not forms.is_table(text)]
-        asked = broader_queries(texts, evidence.passing, {text for text in texts if whole.is_goods(text)})
-        for left_outs in asked:
-            found = await self._broader_pages(query, whole, missing, left_outs)
-            if found:
-                return found
-        return ()
+        goods = {text for text in texts if whole.is_goods(text)}
+        one_less, fewer = broader_queries(texts, evidence.passing, goods)
+        if found := await self._broader_pages(query, whole, missing, one_less):
+            found.sort(key=lambda one: (-one[0], -one[1].total))
+            return tuple(one for _, one in found[:BROADER])
+        return tuple(one for _, one in (await self._broader_pages(query, whole, missing, fewer))[:1])
 
     async def _broader_pages(
         self, query: FindQuery, whole: PlannedSearch, missing: Sequence[str], left_outs: LeftOuts
-    ) -> tuple[Broader, ...]:
+    ) -> list[tuple[int, Broader]]:
+        """Those of some queries that find shops, each after the number of its words that name a category or country."""
         forms, searches = whole.forms, []
-        for left_out in left_outs.words:
+        for left_out in left_outs:
             dropped = {text for text in forms.texts if text in missing or text in left_out or forms.is_table(text)}
             text = " ".join(forms.without(dropped).tokens)
             search = self._planner.of_text(text, self._typeahead.categories, Filters.of(query))
             if search.texts and search.forms.words:
                 searches.append((text, left_out, search))
         if not searches:
-            return ()
+            return []
         first = replace(query, offset=0, limit=BROADER_SHOPS, after=None, facets=())
         requests = [_page(search.plan, first) for _, _, search in searches]
         found: list[tuple[int, Broader]] = []
@@ -246,10 +247,7 @@ class ShopSearch:
                 shops = tuple(map(_suggested, page.hits[:BROADER_SHOPS]))
                 kept = sum(map(whole.is_goods, search.forms.texts))
                 found.append((kept, Broader(text, typed, page.total, shops)))
-        if left_outs.first_only:
-            return tuple(one for _, one in found[:1])
-        found.sort(key=lambda one: (-one[0], -one[1].total))
-        return tuple(one for _, one in found[:BROADER])
+        return found
 
     async def _near(
         self, filters: Filters, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
