@@ -65,12 +65,6 @@ class FailingBackend:
         self.closed = True
 
 
-@pytest.mark.rule("I74")
-def test_version_names_the_build(base: str) -> None:
-    version = {"service": "shop-directory", "commit": COMMIT, "builtAt": BUILT_AT}
-    assert get(base, "/version").summary == (200, "application/json", version)
-
-
 @pytest.mark.rule("I75", "E1", "E1.retry_after")
 @pytest.mark.parametrize(
     ("commit", "built_at"),
