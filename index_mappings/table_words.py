@@ -1,7 +1,4 @@
-"""The table words of queries and of names (M3): words for a shop, words that join others, and words of asking.
-
-`table_words.toml` has them by language.
-"""
+"""Table words by language (`table_words.toml`, M3): words for a shop, joining words and words of asking."""
 
 import tomllib
 from pathlib import Path

@@ -49,10 +49,7 @@ class ResolvedWords(NamedTuple):
 
 
 class CategoryTable:
-    """All categories of one stamp, in M11's order, indexed by all prefixes of their words.
-
-    `categories` are `entries` as answers show them.
-    """
+    """All categories of one stamp, in M11's order; `categories` are `entries` as answers show them."""
 
     def __init__(self, entries: Iterable[CategoryEntry]) -> None:
         """Index the categories, given in any order."""

@@ -80,10 +80,7 @@ class FileChecks:
     """
 
     def __init__(self, metrics: Metrics = NO_METRICS, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
-        """Check nothing yet.
-
-        A background thread reads at most `rate` bytes per second, and pauses for seconds between rounds.
-        """
+        """Check nothing yet; later at most `rate` bytes per second, with pauses of `pause` seconds between rounds."""
         self._metrics = metrics
         self._rate = rate
         self._pause = pause

@@ -84,10 +84,7 @@ class TantivyEngine:
         return await asyncio.to_thread(read_generations, self._root)
 
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
-        """Run searches, all in the event loop or all in one thread.
-
-        EngineBusy if no thread is free for them, nor soon.
-        """
+        """Run searches, all in the event loop or all in one thread; EngineBusy if none is free for them soon."""
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):
             return self._search_all(stamp, readers, requests)

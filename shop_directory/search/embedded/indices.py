@@ -65,10 +65,7 @@ Readers = dict[str, RankedReader]
 
 
 def read_live(root: Path) -> Stamp:
-    """The live generation's stamp.
-
-    Raises NothingPublished, GenerationDamaged, or BackendUnavailable if a file is unreadable.
-    """
+    """The live stamp. Raises NothingPublished, GenerationDamaged, or BackendUnavailable if a file is unreadable."""
     live, _ = _pointer(root)
     return read_stamp(root, live)
 
@@ -160,10 +157,7 @@ class OpenIndices:
         return self._readers.get(stamp.key)
 
     def refuse_damaged(self, generation: str) -> None:
-        """Raise GenerationDamaged if a file of a generation is known to be damaged.
-
-        Its readers are closed, because it may be replaced by a copy.
-        """
+        """Raise GenerationDamaged for a damaged file, and close the readers, as a copy may replace it."""
         try:
             self._checks.refuse_damaged(generation)
         except GenerationDamaged:
@@ -296,10 +290,7 @@ class LocalTypeaheads:
         self._watched: list[tuple[str, int]] = []
 
     async def open(self, stamp: Stamp) -> "Typeahead":
-        """Open the typeahead of a stamp in a thread; all of its files are read and checked.
-
-        Raises as `Engine.typeahead`.
-        """
+        """Open the typeahead of a stamp in a thread, and check all of its files. Raises as `Engine.typeahead`."""
         return await asyncio.to_thread(self._open, stamp)
 
     def _open(self, stamp: Stamp) -> "Typeahead":

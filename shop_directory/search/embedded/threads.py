@@ -54,10 +54,7 @@ class SearchThreads:
         self._shares: dict[str, _Share] = {}
 
     async def run(self, search: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a search in a thread, as soon as one is free.
-
-        EngineBusy if all places, or the caller's share, are taken.
-        """
+        """Run a search in a thread when one is free; EngineBusy if all places, or the caller's share, are taken."""
         caller = "" if (request := current()) is None else request.caller
         share = self._shares.get(caller) or _Share(asyncio.Semaphore(self._threads // 2 if caller else self._threads))
         if self._taken >= self._places or (caller and share.taken >= self._places // 2):

@@ -23,10 +23,7 @@ _MAX_CONNECTIONS: Final = 100
 
 
 def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_ACCESS) -> AsyncOpenSearch:
-    """A client that sends a request to each node at most once, and to another node only if a connection failed.
-
-    One attempt may take `timeout` seconds.
-    """
+    """A client that asks each node once, in `timeout` seconds, and another only if a connection failed."""
     return AsyncOpenSearch(
         list(urls),
         transport_class=NodeTransport,

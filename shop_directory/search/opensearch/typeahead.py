@@ -305,10 +305,7 @@ def _is_transient(error: BaseException) -> bool:
 
 @contextmanager
 def translate_failures() -> Iterator[None]:
-    """Translate errors of the disk, the cluster and the checks to TypeaheadUnavailable.
-
-    GenerationGone without an index.
-    """
+    """Raise errors of the disk, the cluster and the checks as TypeaheadUnavailable; GenerationGone without an index."""
     try:
         yield
     except NotFoundError as error:
