@@ -1,7 +1,4 @@
-"""The country codes that both sides accept (R4), and where a shipping statement says that a shop ships (A7).
-
-`country_groups.toml` has the groups and territories with their sources.
-"""
+"""The accepted country codes (R4), and where statements say that a shop ships (A7, `country_groups.toml`)."""
 
 import json
 import tomllib

@@ -1,7 +1,4 @@
-"""The forms of shops, by which they are found (X2), and those of a query (X3).
-
-The forms of shops are computed once, at projection; a query is folded without variants and compared with them.
-"""
+"""The forms by which shops are found (X2), computed at projection, and those of a query, without variants (X3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -96,10 +93,7 @@ class QueryForms:
 
 
 def query_forms(text: str, cut: int | None = None) -> QueryForms:
-    """Fold a typed query once, without variants.
-
-    `cut` is the maximum length of each form (typeahead); then a scheme at the beginning is cut off as well (M10).
-    """
+    """Fold a typed query once, without variants; `cut` is the longest form (typeahead), and drops a scheme (M10)."""
     if text.isascii() and text.isalnum():
         # The most frequent case: folding one ASCII word only changes it to lower case.
         word = text.lower()[:cut]

@@ -13,10 +13,7 @@ _TABLE: Final[dict[str, dict[str, str]]] = tomllib.loads(
 
 
 def unfolded(typed: str) -> str:
-    """A typed word in the form in which marks count: lower case, NFC, with its marks, without punctuation.
-
-    Table words are compared in this form, and stems are taken of it.
-    """
+    """A typed word with its marks, in lower case, NFC, without punctuation, as table words and stems take it."""
     if typed.isascii() and typed.isalnum():
         return typed.lower()
     composed = normalize("NFC", typed.translate(PLAIN).lower())

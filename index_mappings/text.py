@@ -53,10 +53,7 @@ _MAX_CACHED: Final = 16_384
 
 
 class Characters(dict[int, int | str | None]):
-    """A table for `str.translate` that is computed by a rule, which removes a character by None, and cached.
-
-    The cache is bounded, because queries may have any character.
-    """
+    """A table for `str.translate` by a rule, which removes a character by None; its cache is bounded."""
 
     def __init__(self, rule: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -164,10 +161,7 @@ def fold(text: str) -> str:
 
 
 def fold_by_script(text: str, letters: Characters = BARE) -> str:
-    """The folded text with its hiragana and Hangul syllables unchanged, because scripts separate words (X2).
-
-    `letters` replaces the table of what happens to letters in NFD.
-    """
+    """The folded text, in which scripts stay (X2): hiragana and Hangul; `letters` is the table of letters in NFD."""
     return fold(text) if text.isascii() else _folded(text, letters)
 
 

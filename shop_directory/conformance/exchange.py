@@ -69,10 +69,7 @@ def require(found: T | None, missing: str) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request below the base address; a query string is part of the path, header names are in lower case.
-
-    `max_bytes` bounds the response body that is read.
-    """
+    """A request below the base address, header names in lower case; at most `max_bytes` of the body are read."""
 
     method: str
     path: str

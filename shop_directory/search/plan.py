@@ -185,10 +185,7 @@ class Filters:
         return tuple(clauses)
 
     def _has_code(self, query: CouponQuery) -> Clause:
-        """The clause of the shops of which a query lists a coupon that counts.
-
-        One that is blocked in some countries counts only for callers of a known other one (F3).
-        """
+        """The clause of shops with a coupon that counts; one blocked somewhere does for known other countries (F3)."""
         channels = (ANY_CHANNEL, query.channel)
         asked = (self.ships_to,) if self.ships_to is not None else self.countries
         places = (ANYWHERE, *(asked or (SOMEWHERE,)))
@@ -397,10 +394,7 @@ def _widest(by_words: _ByWords) -> Iterator[Clause]:
 
 
 def word_evidence(words: Iterable[Word], *, label: bool = False) -> Clause:
-    """The clause that a shop meets if it has any evidence of a word in one of its readings: (a) to (d) of M3.
-
-    With `label` (e) counts too, whatever evidence the other words have.
-    """
+    """The clause of shops with evidence (a) to (d) of M3 of a word in one of its readings, with `label` (e) too."""
     clauses = chain.from_iterable(
         (*_name_evidence(word), *_category(word), *(_labels(word) if label else ())) for word in words
     )

@@ -360,10 +360,7 @@ def _left(forms: FindForms, missing: Sequence[str]) -> FindForms:
 
 
 def _word_counts(forms: FindForms, missing: Sequence[str], evidence: _Evidence) -> tuple[WordCount, ...] | None:
-    """For each word but table words the shops with evidence of it that pass the filters (M6).
-
-    None without two or more such words, and where they are one host only.
-    """
+    """The shops that pass by each word that is no table word (M6); None for fewer than two, or for one host."""
     words = [word for word in forms.spelt(missing) if word.text is None or not forms.is_table(word.text)]
     if sum(not word.is_table for word in forms.words) < 2 or [word.text for word in words] == [None]:  # noqa: PLR2004
         return None

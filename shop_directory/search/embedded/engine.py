@@ -1,7 +1,4 @@
-"""The embedded engine: memory-mapped Tantivy indices, one directory per generation.
-
-Hits are ordered by tier and rank; Tantivy's scores, and its order of ties by address, are not used (M2).
-"""
+"""The embedded engine: memory-mapped Tantivy indices, whose scores and order of ties are not used (M2)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -70,10 +67,7 @@ class TantivyEngine:
         self._threads = SearchThreads(threads_of_worker(workers))
 
     async def live(self) -> Stamp:
-        """The stamp of the generation that the pointer file names.
-
-        Its two small files are read in the event loop: in a thread that takes more than twice as long.
-        """
+        """The live stamp; its two small files take less than half the time in the event loop that a thread takes."""
         stamp = read_live(self._root)
         self._indices.refuse_damaged(stamp.generation)
         self._checks.refuse_damaged(typeahead_scope(stamp))

@@ -121,10 +121,7 @@ def _operations(root: Path, generation: str) -> Operations | None:
 
 
 def translate_errors(work: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a call of the engine, so that every error of it is raised as BackendUnavailable (E3).
-
-    A panic of the engine is no `Exception`: untranslated, it would bypass all error handlers.
-    """
+    """Raise every error of a call of the engine as BackendUnavailable (E3), also panics, which are no `Exception`."""
 
     @wraps(work)
     def translating(*args: P.args, **kwargs: P.kwargs) -> T:

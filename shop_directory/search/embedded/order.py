@@ -85,10 +85,7 @@ class Bands:
 
 
 class RankedReader:
-    """Finds the hits of queries on one index in the order of their rank.
-
-    `files` are mapped into memory; `counts` are numbers of hits that the engine keeps, by clause and filters.
-    """
+    """Finds hits of an index by rank, in mapped `files`; `counts` are numbers of hits by clause and filters."""
 
     def __init__(self, index: OpenIndex, files: Sequence[SizedFile], bands: Bands) -> None:
         self.index = index

@@ -1,7 +1,4 @@
-"""Compiles clauses to Tantivy queries; clauses that no document can meet become None instead.
-
-The document frequency of a term is available without a search, so most tiers of a rare text cost nearly nothing.
-"""
+"""Compiles clauses to Tantivy queries, or to None where document frequencies say that nothing can meet them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -198,10 +195,7 @@ def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
 
 
 def _possible(index: OpenIndex, clause: Clause) -> tuple[Query, ...]:
-    """The queries of which a document has to meet one to meet a clause.
-
-    A disjunction of disjunctions reads its documents twice, so the parts of both are alternatives.
-    """
+    """The queries of which one meets the clause; those of nested disjunctions are joined, or are read twice."""
     if not isinstance(clause, AnyOf | Exact | Prefix | Infix):
         query = query_of(index, clause)
         return () if query is None else (query,)

@@ -300,10 +300,7 @@ def _operations(found: Mapping[str, Any]) -> Operations | None:
 
 
 def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
-    """The body of a search whose shards may take `timeout_ms`; one that exceeds it counts as failed.
-
-    It has no list of fields to return: the index stores no others, and filtering them takes an eighth of a page's time.
-    """
+    """The body of a search whose shards fail after `timeout_ms`; the index stores no fields but the returned ones."""
     plan = request.plan
     if request.facets:
         shared = [clause for clause in plan.filters if all(clause in facet.filters for facet in request.facets)]
@@ -436,10 +433,7 @@ def whole_query(plan: Plan) -> dict[str, Any]:
 
 
 def search_target(index: str, milliseconds: int) -> str:
-    """The request target of one search, which the cluster cancels after so many milliseconds.
-
-    The index is concrete, or empty if the body names a point in time instead.
-    """
+    """The target of one search, which is cancelled after so many milliseconds; a point in time needs no index."""
     path = f"/{quote(index)}" if index else ""
     return f"{path}/_search?allow_partial_search_results=false&cancel_after_time_interval={milliseconds}ms"
 

@@ -34,10 +34,7 @@ _GENERATIONS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FolderLocation:
-    """The folder for the files of typeaheads, and the most bytes that one typeahead may have there.
-
-    Without a path it is in the system's folder for temporary files.
-    """
+    """Where files of typeaheads are, by default in a temporary folder, and the most bytes of one typeahead."""
 
     path: Path | None = None
     most_bytes: int = 8 * 1024**3
