@@ -1,8 +1,4 @@
-"""The forms of categories, by which words of queries resolve to them (M5).
-
-A word, or a run of neighbouring words, takes the categories of its best level. The forms of a category are finished
-terms with their level, with which `shop_directory.words.category_levels` compares the words of a query.
-"""
+"""The forms of categories (M5), as terms with levels, to which `category_levels` compares words of queries."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,11 +1,8 @@
 """The embedded engine's indices: columns, which follow from the document classes, paths, and manifests of the files.
 
-The stored part of a document is one JSON blob; text columns hold raw terms (X4).
-
-A commit links the files of each index into a folder that never changes afterwards, and writes a manifest of them. The
-stamp names the manifest by the SHA-256 of its bytes, so a reader opens exactly the files of its stamp while the writer
-continues. Unlike CRC-32, SHA-256 also detects files of another generation; hashlib hashes about a gigabyte a second.
-Small files have their own checksum.
+A commit links the files of each index into a folder that never changes, and writes a manifest, which the stamp names by
+its SHA-256: readers open exactly the files of their stamp. Unlike CRC-32, SHA-256 also detects files of another
+generation, at about a gigabyte a second. Small files have their own checksum.
 """
 
 import json

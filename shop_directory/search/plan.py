@@ -1,8 +1,4 @@
-"""Plans: engine-independent searches, as tiers of clauses over the stored terms of documents (X4).
-
-Both engines run the same plans, so the rules of matching are here for production; the tests' reference backend
-implements them again, independently.
-"""
+"""Plans: the rules of matching as tiers of clauses over stored terms (X4), which both engines run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,10 +105,9 @@ LEADING: Final = 100
 class Plan:
     """A search, whose hits are ordered by tier, best first, then by the documents' rank.
 
-    `tiers` are pairs of tier and clause, best first; a document has the best tier whose clause it meets. Every hit
-    meets all `filters` and none of `excluded`. The disjunction of `widest` is equivalent to that of all tiers; in a
-    plan for texts the first one finds the shops of which a key begins with a text. In each tier the hits that meet
-    `preferred` come first; those that meet `leading` come before all others, whatever their tier.
+    `tiers` are pairs of tier and clause, best first; a hit has the best tier whose clause it meets, and meets all
+    `filters` and none of `excluded`. `widest` together equal all tiers; for texts, the first finds the shops of which
+    a key begins so. Hits that meet `preferred` come first in their tier, those that meet `leading` before all others.
     """
 
     kind: str

@@ -60,11 +60,7 @@ _Countries = Mapping[str, tuple[str, ...]]
 
 @dataclass(slots=True)  # not frozen: each search creates some
 class PlannedSearch:
-    """A query, or the rest of it, with the words of its readings, and the plan of those that count at first.
-
-    `truncated` tells whether the cap on categories dropped some, and `has_wish` whether there is a second reading that
-    `plan` has not.
-    """
+    """A query, or the rest of it: its readings, and the plan of those that count; `has_wish` if one does not yet."""
 
     forms: FindForms
     readings: tuple[tuple[Word, ...], ...]

@@ -53,11 +53,7 @@ class EmbeddedBackend(PlannedBackend):
 
 
 class TantivyEngine:
-    """Runs plans on the generations of an index directory.
-
-    A search for a few hits runs in the event loop, as it takes less time than starting it in a thread. Other searches
-    run in a thread, where the engine releases the interpreter lock, so that a long one does not block other requests.
-    """
+    """Runs plans on the generations of a directory: short ones in the event loop, others in a thread."""
 
     def __init__(self, root: Path, checks: FileChecks | None = None, workers: int = 1) -> None:
         self._root = root

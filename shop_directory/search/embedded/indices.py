@@ -252,11 +252,7 @@ def _index(directory: Path, kind: str, folder: str) -> OpenIndex:
 
 @contextmanager
 def _writable(folder: Path) -> Iterator[Path]:
-    """A folder with these files in which Tantivy can create the lock that it takes while it opens an index.
-
-    Another user's folder, or one of a read-only file system, is replaced by links to its files, which are mapped into
-    memory when they are open.
-    """
+    """A folder with these files where Tantivy can create its lock: else it gets links to them, which are mapped."""
     if os.access(folder, os.W_OK):
         yield folder
         return

@@ -25,11 +25,7 @@ PLACES: Final = 64
 
 
 def threads_of_worker(workers: int) -> int:
-    """The threads of one of a machine's workers: two for each processor together, so that a caller's half is one.
-
-    More threads than processors make searches no faster: they take turns at the interpreter's lock, each on another
-    processor, whose caches lack what the thread works on.
-    """
+    """The threads of one of a machine's workers, two for each processor together: more are no faster."""
     return max(2, math.ceil(2 * (os.cpu_count() or 1) / workers))
 
 

@@ -1,9 +1,8 @@
 """The OpenSearch engine: one round trip per search, whose body is compiled from a plan; golden files have such bodies.
 
-The score of a hit is its tier: constant scores under a dis_max, sorted by score, then by rank (M2). Every search
-requires a complete result (E3): a timed-out search, a failed shard and an inexact total have status 200, and are errors
-nevertheless. A search has a time limit after which the cluster cancels it, as the cluster may not notice a closed
-connection.
+A hit's score is its tier, by constant scores under a dis_max (M2). Results must be complete (E3): time-outs, failed
+shards and inexact totals have status 200, and are errors. The cluster cancels a search after a time, as it may not
+notice a closed connection.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""The client of a cluster: it retries on another node if a node fails, and excludes that node for a while (E3).
-
-All requests only read, so a retry is safe. A request that timed out is not retried: retries would multiply the load
-when the cluster is overloaded.
-"""
+"""The client of a cluster: another node is asked if one fails, not after a timeout, as load would grow (E3)."""
 
 import ssl
 from collections.abc import Collection, Mapping, Sequence

@@ -92,11 +92,7 @@ class TypeaheadFetcher:
         most_bytes: int,
         metrics: Metrics = NO_METRICS,
     ) -> None:
-        """Prepare; nothing is requested yet.
-
-        The caller closes the client. The folder is private to this user; processes may share it. `most_bytes` bounds
-        all files of one typeahead.
-        """
+        """Request nothing yet. The caller closes the client; processes of this user may share the folder."""
         self._client = client
         self._prefix = prefix
         self.directory = folder
