@@ -89,8 +89,7 @@ def category_forms(slug: str, name: str, names: Iterable[Named] = (), synonyms: 
         for tag, text in texts:
             language = stemmed_language(tag)
             found.update(form.to_term() for words in _wordings(text) for form in _forms(level, language, words))
-    # The short words of other names are left out, because `de`, `og` and the like would suggest the category for many
-    # queries.
+    # Without the short words of other names: `de`, `og` and the like would suggest it for many queries.
     typed = {*words_of(name), *words_of(slug)}
     typed.update(word for _, text in (*names, *synonyms) for word in words_of(text) if is_distinctive(word))
     return CategoryForms(tuple(sorted(typed)), tuple(sorted(found)))

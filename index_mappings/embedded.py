@@ -34,8 +34,7 @@ from index_mappings.ngrams import (
 )
 
 STORED_COLUMN: Final = "stored"
-# An integer by which hits are sorted much faster than by their rank. A lower band always means a better rank; within
-# a band, hits are sorted by the rank, which is stored as well.
+# An integer that sorts fast: a lower band is a better rank, and within one hits are sorted by their rank.
 BAND_COLUMN: Final = "band"
 # The ranks at which the bands of an index begin, and its frequent terms, in its folder.
 ANCHORS_FILE: Final = "anchors.json"

@@ -42,8 +42,7 @@ SHORT_PREFIX: Final = 5
 _FREQUENT_PART_MAX: Final = 8
 # The texts of a hostile shop can share beginnings of thousands of characters, which nobody types.
 _FREQUENT_PREFIX_MAX: Final = 48
-# The number of a sample's texts from which on a prefix is frequent, and a part. Another prefix takes the longer, the
-# more texts begin so; another part is a phrase.
+# How many texts of a sample have a frequent prefix, and a part; others are looked up, or a phrase.
 _FREQUENT_PREFIX_FROM: Final = 3
 _FREQUENT_PART_FROM: Final = 6
 # The names of fields that engines derive from a document's end so: of a PREFIX field the prefixes that are terms, of an

@@ -295,8 +295,7 @@ def _by_words(texts: Sequence[str], readings: Sequence[Reading]) -> _ByWords:
         if len(words) == 1 and words[0].text == texts[0] and not words[0].hosts:
             tiers = _one_word(words[0])
         else:
-            # One word that is repeated, or that stands for a host, is not the text of the query: no tier above holds
-            # what begins with it.
+            # A repeated word, or one for a host, is not the query's text: no tier above holds what begins with it.
             tiers = _several_words(words, as_typed=number == 0)
         for tier, clause in tiers:
             found.setdefault(tier, []).append(clause)
@@ -450,6 +449,5 @@ def _name_evidence(word: Word) -> tuple[Clause, ...]:
     """(a), (b) and (d) of M3."""
     if word.is_nameless or word.is_category or not is_part_evidence(word.text):
         return _begins(word)
-    # The words of a shop are parts of its infixes: (d) includes (a) and (b). One clause in place of two lets the engine
-    # skip the shops that lack another word.
+    # (d) includes (a) and (b); one clause in place of two lets the engine skip shops that lack another word.
     return (Infix("infixes", word.text), *_hosts(word))

@@ -219,8 +219,7 @@ class PlannedBackend:
         """How many seconds to wait for the typeahead; None is unlimited."""
         if self._ready is None and current() is None:
             return None
-        # Fetching the first typeahead can take minutes, and a snapshot without it still answers for single shops. With
-        # another one, this may be the first request after a publish.
+        # The first may take minutes, and single shops are answered without; others may have just been published.
         limit = _FIRST_WAIT_SECONDS if self._ready is None else MAX_AGE_SECONDS
         return max(0.0, self._started + limit - self._clock())
 

@@ -49,8 +49,7 @@ CATEGORY_CAP: Final = 50
 # The maximum number of cached plans, a few kB each.
 _CACHED_PLANS: Final = 512
 _DID_YOU_MEAN: Final = 3
-# The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
-# so this matters only where more than 77 match, and it bounds the work: of many shops thousands can match.
+# The maximum number of shops of similar names that are looked at, of which three are named.
 _CANDIDATES: Final = 80
 # By level, the minimum length with which the only word of a query counts as the name of a category (M4).
 _COUNTED_FROM: Final = {Level.OTHER_LANGUAGE: OTHER_LANGUAGE_MIN, Level.SYNONYM: SYNONYM_MIN}

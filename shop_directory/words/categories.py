@@ -15,8 +15,7 @@ from shop_directory.words.category_levels import NOTHING_MEANT, CategoryLevels, 
 from shop_directory.words.query_words import QueryWord, find_forms, runs
 from shop_directory.words.typed_categories import TypedCategories
 
-# How much of a text is compared with slugs, in characters, and the lowest similarity that counts, of 100: the share of
-# the characters of both that are not inserted or deleted.
+# How many characters of a text are compared with slugs, and the least similarity that counts, of 100.
 _COMPARED: Final = 200
 _WORDS: Final = 12
 _CLOSE: Final = 75

@@ -6,8 +6,7 @@ from typing import Final
 
 from index_mappings.category_forms import stemmer_of, unmarked
 
-# Stemmers for Latin script, and the last letters of stems which a word need not have. All else of a stem is the
-# beginning of the word, but for words with these parts.
+# By stemmer for Latin script, the last letters that a word may lack of its stem, but for words with _CHANGED.
 _LAST_LETTERS: Final = {
     **dict.fromkeys(("da", "de", "hu", "no", "pl", "sv"), ""),
     **dict.fromkeys(("es", "it", "pt", "ro"), "t"),

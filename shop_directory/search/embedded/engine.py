@@ -145,8 +145,7 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
     counted: Counted | None = None
     limit = request.limit
     if request.total:
-        # Counting is cheap and ordering is not: with the count of all tiers together, the search can end at the last
-        # tier whose hits are on the page.
+        # Counting is cheap: with the count of all tiers the search ends at the last tier that is on the page.
         counted = _kept_count(reader, filters, request)
         total = counted[0]
         limit = min(request.limit, max(0, total - request.offset))

@@ -215,8 +215,7 @@ class OpenSearchEngine:
         await self._client.close()
 
     async def _get(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
-        # The client's search methods take longer than all other parts of a request. Over a stale connection, aiohttp
-        # repeats a GET, and no POST.
+        # The client's search methods are slow. Over a stale connection, aiohttp repeats a GET, and no POST.
         transport = self._client.transport
         response: dict[str, Any] = await transport.perform_request("GET", target, body=body, timeout=seconds)
         return response
