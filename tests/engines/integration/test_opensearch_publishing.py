@@ -42,8 +42,6 @@ from tests.support.real.node_build import NodeBuild
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 
 pytestmark = pytest.mark.opensearch
-
-
 _KINDS: Final = (*DOCUMENTS, STAMP)
 SHOPS: Final = 120
 # Small requests, two at a time, so that there is more than one segment before.

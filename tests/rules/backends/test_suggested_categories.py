@@ -18,20 +18,10 @@ _CARRIED = [
 
 
 _GARDEN = Category("garden", "Garden", 2)
-
-
 _BOOKS = Category("books", "Books", 1)
-
-
 _GARAGE = Category("garage", "Doors", 1)
-
-
 _GIFTS = Category("gifts", "Überraschung & Gifts", 1)
-
-
 _HOME = Category("home-garden", "Home & Living", 1)
-
-
 _THINGS = Category("things", "Things", 1)
 
 
