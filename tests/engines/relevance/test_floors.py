@@ -140,16 +140,11 @@ async def test_few_wishes_find_nothing_or_a_shop_of_another_category_first(dev_d
 
 # A little under what is measured today (docs/performance.md): with a right category first, and among three.
 _TYPED: Final = {
-    "own, whole": (0.99, 1.0),
-    "own, cut": (0.88, 0.98),
-    "own, with shop": (0.97, 0.98),
-    "other language, whole": (0.99, 1.0),
-    "other language, cut": (0.89, 0.98),
-    "other language, with shop": (0.98, 0.99),
-    "synonym, whole": (0.97, 0.99),
-    "synonym, cut": (0.83, 0.95),
+    "own, whole": (0.99, 1.0), "own, cut": (0.88, 0.98), "own, with shop": (0.97, 0.98),
+    "other language, whole": (0.99, 1.0), "other language, cut": (0.89, 0.98),
+    "other language, with shop": (0.98, 0.99), "synonym, whole": (0.97, 0.99), "synonym, cut": (0.83, 0.95),
     "synonym, with shop": (0.97, 0.99),
-}
+}  # fmt: skip
 # Never more: categories shown a query for shops that none of the meant shops carries.
 _WRONG: Final = {
     "prefix": 1.35,
