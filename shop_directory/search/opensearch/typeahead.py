@@ -48,12 +48,7 @@ _LOCK_TIMEOUT_SECONDS: Final = 60.0
 # A random delay, so that services that see an announcement in the same second do not all start together.
 _MAX_JITTER_SECONDS: Final = 1.0
 _TRANSIENT_STATUSES: Final = frozenset(
-    (
-        HTTPStatus.TOO_MANY_REQUESTS,
-        HTTPStatus.BAD_GATEWAY,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        HTTPStatus.GATEWAY_TIMEOUT,
-    )
+    (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 )
 _LOG: Final = logging.getLogger(__name__)
 

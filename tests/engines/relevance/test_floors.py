@@ -146,13 +146,7 @@ _TYPED: Final = {
     "synonym, with shop": (0.97, 0.99),
 }  # fmt: skip
 # Never more: categories shown a query for shops that none of the meant shops carries.
-_WRONG: Final = {
-    "prefix": 1.35,
-    "exact_name": 0.3,
-    "multiword": 0.5,
-    "typo_prefix": 0.15,
-    "real_variant": 0.3,
-}
+_WRONG: Final = {"prefix": 1.35, "exact_name": 0.3, "multiword": 0.5, "typo_prefix": 0.15, "real_variant": 0.3}
 
 
 @pytest.mark.rule("I5", "M10")

@@ -100,10 +100,7 @@ async def test_a_pair_is_shown_with_both_shops_evidence_effects_and_verdict(dire
         "categories": "shared categories: b",
         "markets": "shared markets: DE",
     }
-    assert (answer["effects"], answer["verdict"]) == (
-        {"coupons": 5, "offers": 3, "duplicate_codes": 1},
-        "likely_same",
-    )
+    assert (answer["effects"], answer["verdict"]) == ({"coupons": 5, "offers": 3, "duplicate_codes": 1}, "likely_same")
     back = await _audit(world, "s2", "s1")
     assert (_agreeing(back), back["effects"], back["verdict"]) == (_agreeing(answer), answer["effects"], "likely_same")
     apart = await _audit(world, "s1", "s3")

@@ -50,10 +50,7 @@ _ROWS: Final[dict[str, tuple[list[dict[str, Any]], dict[str, Any]]]] = {
         {"shops": ["The Body Shop", "Body Shop Supplies"], **_PLAIN, "total": 2},
     ),
     # One word, as a part of a host's public suffix and by itself.
-    "nike.shoes shoes": (
-        [shop("Nike", "nike.com", categories=[("care", "Shoe care")])],
-        {"shops": ["Nike"], **_PLAIN},
-    ),
+    "nike.shoes shoes": ([shop("Nike", "nike.com", categories=[("care", "Shoe care")])], {"shops": ["Nike"], **_PLAIN}),
     "???": ([shop("???")], {"shops": ["???"], **_PLAIN}),
     "qqxx": ([shop("Zalando")], {**_EMPTY, "ignored": ("qqxx",)}),
     "qqyx": ([shop("Qqxy")], {**_EMPTY, "ignored": ("qqyx",), "did_you_mean": ["Qqxy"]}),

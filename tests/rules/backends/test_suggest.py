@@ -255,11 +255,7 @@ async def test_a_country_filters_shops_and_leaves_categories_alone(directory: Di
         ], typed
     assert (await suggest(world, "lamp", country="DE")).categories == lamps
     assert (await suggest(world, "", country="FR")).categories == lamps
-    assert await ladder(world, "lamp", country="FR") == [
-        (7, "Lamp Everywhere"),
-        (7, "Lamp French"),
-        (6, "Lamp Silent"),
-    ]
+    assert await ladder(world, "lamp", country="FR") == [(7, "Lamp Everywhere"), (7, "Lamp French"), (6, "Lamp Silent")]
 
 
 @pytest.mark.rule("M9.names", "M9")
@@ -513,8 +509,9 @@ async def test_a_name_without_its_article_is_a_name_but_one_word_of_it_is_none_i
 async def test_a_name_is_begun_by_what_is_typed_on_the_way_to_it(directory: Directory) -> None:
     world = await directory([shop("쿠팡마켓"), shop("ねこ本舗"), shop("کتاب ماه"), shop("11번가")])
     found = {
-        "ㅋ": [(7, "쿠팡마켓")], "쿺": [(7, "쿠팡마켓")], "쿠파": [(7, "쿠팡마켓")], "쿠팡맠": [(7, "쿠팡마켓")], "쿠팡마켓": [(8, "쿠팡마켓")],
-        "쿠팜마켓": [(3, "쿠팡마켓")], "ネコ": [(7, "ねこ本舗")], "本舗": [(6, "ねこ本舗")], "كتاب": [(7, "کتاب ماه")], "번": [(5, "11번가")],
+        "ㅋ": [(7, "쿠팡마켓")], "쿺": [(7, "쿠팡마켓")], "쿠파": [(7, "쿠팡마켓")], "쿠팡맠": [(7, "쿠팡마켓")],
+        "쿠팡마켓": [(8, "쿠팡마켓")], "쿠팜마켓": [(3, "쿠팡마켓")], "ネコ": [(7, "ねこ本舗")],
+        "本舗": [(6, "ねこ本舗")], "كتاب": [(7, "کتاب ماه")], "번": [(5, "11번가")],
     }  # fmt: skip
     assert {typed: await ladder(world, typed) for typed in found} == found
 

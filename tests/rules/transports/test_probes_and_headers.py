@@ -66,10 +66,7 @@ class FailingBackend:
 
 
 @pytest.mark.rule("I75", "E1", "E1.retry_after")
-@pytest.mark.parametrize(
-    ("commit", "built_at"),
-    [(None, None), (COMMIT, None), (None, BUILT_AT)],
-)
+@pytest.mark.parametrize(("commit", "built_at"), [(None, None), (COMMIT, None), (None, BUILT_AT)])
 def test_a_build_that_does_not_know_itself_says_so(tmp_path: Path, commit: str | None, built_at: str | None) -> None:
     settings = Settings(commit=commit, built_at=built_at)
     with served(create_app(settings, search=reference_world(tmp_path))) as base:

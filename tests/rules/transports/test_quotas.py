@@ -198,12 +198,7 @@ def test_without_a_configured_proxy_no_caller_chooses_an_address(tmp_path: Path)
 @pytest.mark.rule("A5", "Q3", "I41")
 @pytest.mark.parametrize(
     ("trusted", "country", "withheld"),
-    [
-        (("127.0.0.1",), "DE", 1),
-        (("127.0.0.1",), "FR", 0),
-        (("127.0.0.1",), "", 0),
-        (("192.0.2.1",), "DE", 0),
-    ],
+    [(("127.0.0.1",), "DE", 1), (("127.0.0.1",), "FR", 0), (("127.0.0.1",), "", 0), (("192.0.2.1",), "DE", 0)],
 )
 def test_a_blocked_country_blocks_only_when_the_trusted_edge_says_it(
     tmp_path: Path, trusted: tuple[str, ...], country: str, withheld: int

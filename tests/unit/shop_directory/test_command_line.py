@@ -21,11 +21,7 @@ from tests.support.served import get
 from tests.support.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
-COMMANDS: Final = {
-    "serve": "service.__main__:serve",
-    "mcp": "service.__main__:mcp",
-    "index": "indexer.__main__:index",
-}
+COMMANDS: Final = {"serve": "service.__main__:serve", "mcp": "service.__main__:mcp", "index": "indexer.__main__:index"}
 
 
 @pytest.fixture
