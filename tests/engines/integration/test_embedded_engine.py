@@ -35,7 +35,7 @@ from service.settings.service import Settings
 from shop_directory.runtime.request_context import bind_request, new_request_context
 from shop_directory.search.embedded import engine, queries
 from shop_directory.search.embedded.engine import EmbeddedBackend, TantivyEngine
-from shop_directory.search.embedded.order import Bands, DocumentCache
+from shop_directory.search.embedded.order import Bands, RankedReader
 from shop_directory.search.embedded.queries import OpenIndex, query_of
 from shop_directory.search.embedded.threads import SearchThreads, threads_of_worker
 from shop_directory.search.engine import SearchRequest
@@ -72,7 +72,7 @@ def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_
     directory = index_directory(tmp_path, world.stamp.generation, "shops")
     opened = tantivy.Index.open(str(directory))
     searcher = opened.searcher()
-    cached = DocumentCache(OpenIndex("shops", "rank", opened.schema, searcher), size=20)
+    cached = RankedReader(OpenIndex("shops", "rank", opened.schema, searcher), [], Bands(tmp_path, "g"), cached=20)
     addresses = [address for _, address in searcher.search(tantivy.Query.all_query(), limit=40).hits]
     right = {rank_key(None, document.id): document.id for document in built}
 
