@@ -40,7 +40,6 @@ BAND_COLUMN: Final = "band"
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
-_LOOKED_UP: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 # In the folder of a generation: the operations document, and the time since which it is no longer live.
 OPERATIONS_FILE: Final = "operations.json"
 RETIRED_FILE: Final = "retired"
@@ -58,7 +57,7 @@ def columns(kind: str) -> tuple[EngineField, ...]:
     tails, infixes = fields_with(document, Role.TAILS), fields_with(document, Role.INFIX)
     fields = (
         field._replace(values=cut_tails) if field.name in tails else field
-        for field in engine_fields(document, _LOOKED_UP, SHORT_PREFIX)
+        for field in engine_fields(document, SHORT_PREFIX)
         if field.indexed or field.sortable or field.counted
     )
     # Only the frequent ones are terms, which `column_values` adds.

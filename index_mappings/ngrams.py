@@ -58,7 +58,8 @@ RUNS: Final = "_runs"
 REPETITIVE: Final = "_repetitive_runs"
 # Before a chunk with which a text starts: no other chunk has this length.
 _START: Final = "^"
-# Engines order hits by fields with one of these roles.
+# Engines look up whole values of fields with one of these roles, and order hits by those with one of the others.
+_INDEXED: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 _SORTABLE: Final = Role.SORT | Role.WALK
 
 
@@ -85,18 +86,14 @@ FrequentTerms = Mapping[str, frozenset[str]]
 NONE_FREQUENT: Final[FrequentTerms] = MappingProxyType({})
 
 
-def engine_fields(document: type, looked_up: Role, longest_prefix: int) -> tuple[EngineField, ...]:
-    """The fields of a document class that both engines have: its own, those of prefixes, and those of short parts.
-
-    The engine looks up whole values of fields with one of the roles `looked_up`, and prefixes of at most
-    `longest_prefix` characters as terms.
-    """
+def engine_fields(document: type, longest_prefix: int) -> tuple[EngineField, ...]:
+    """The fields of a class that both engines have: its own, short parts, and prefixes, up to a length, as terms."""
     prefixes = partial(prefix_terms, longest=longest_prefix)
     return (
         *(
-            EngineField(name, name, form, _own, bool(roles & looked_up), bool(roles & _SORTABLE), Role.COUNTED in roles)
+            EngineField(name, name, form, _own, bool(roles & _INDEXED), bool(roles & _SORTABLE), Role.COUNTED in roles)
             for name, roles, form in declared_fields(document)
-            if roles & (looked_up | _SORTABLE | Role.STORED)
+            if roles & (_INDEXED | _SORTABLE | Role.STORED)
         ),
         *(
             EngineField(name + PREFIXES, name, Form.TERMS, prefixes, indexed=True)

@@ -26,7 +26,6 @@ TYPEAHEAD: Final = "typeahead"
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 # The length of the longest prefixes that are terms. Of most longer ones a few values begin so.
 PREFIX_MAX: Final = 8
-_LOOKED_UP: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 # Level 1 compresses to a third, in a tenth of the default level's time.
 _LEVEL: Final = 1
 
@@ -92,7 +91,7 @@ def cluster_fields(document: type) -> tuple[EngineField, ...]:
         EngineField(name + SUFFIXES, name, Form.TERMS, _suffixes, indexed=True)
         for name in fields_with(document, Role.INFIX)
     )
-    return (*engine_fields(document, _LOOKED_UP, PREFIX_MAX), *suffixes)
+    return (*engine_fields(document, PREFIX_MAX), *suffixes)
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:
