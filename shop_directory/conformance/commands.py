@@ -34,8 +34,7 @@ OpsKeyOption = Annotated[
 UnderReviewOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="ID_OR_DOMAIN",
-        help="A shop that is under review: it must look unknown. May be given several times.",
+        metavar="ID_OR_DOMAIN", help="A shop that is under review: it must look unknown. May be given several times."
     ),
 ]
 

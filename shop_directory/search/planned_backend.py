@@ -61,10 +61,7 @@ class LiveStamp:
     """The stamp of the live generation, shared by all requests of a process."""
 
     def __init__(
-        self,
-        load: Callable[[], Awaitable[Stamp]],
-        clock: Callable[[], float] = seconds,
-        metrics: Metrics = NO_METRICS,
+        self, load: Callable[[], Awaitable[Stamp]], clock: Callable[[], float] = seconds, metrics: Metrics = NO_METRICS
     ) -> None:
         """Read nothing yet; `load` reads the stamp from the engine, `clock` gives monotonic seconds."""
         self._metrics = metrics

@@ -16,13 +16,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args, get_origin
 from pydantic import BeforeValidator, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 PREFIX: Final = "SHOP_DIRECTORY_"
 FILE: Final = "_FILE"

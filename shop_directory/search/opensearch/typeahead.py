@@ -80,12 +80,7 @@ class TypeaheadFetcher:
     """Opens typeaheads, whose files are fetched if they are not in the folder yet. Used by one event loop."""
 
     def __init__(
-        self,
-        client: AsyncOpenSearch,
-        prefix: str,
-        folder: Path,
-        most_bytes: int,
-        metrics: Metrics = NO_METRICS,
+        self, client: AsyncOpenSearch, prefix: str, folder: Path, most_bytes: int, metrics: Metrics = NO_METRICS
     ) -> None:
         """Request nothing yet. The caller closes the client; processes of this user may share the folder."""
         self._client = client

@@ -202,10 +202,7 @@ _UNKNOWN = st.sampled_from(("qqxx.de", "www.qqxx-wwyy.co.uk", "https://qqxx.inte
 @given(catalogue=catalogues, categories=category_names, asked=st.lists(
     st.tuples(_NAMED, st.sampled_from(_WORDS), _UNKNOWN).map(list), min_size=3, max_size=6))  # fmt: skip
 def test_a_word_for_a_shop_loses_none_and_an_unknown_host_finds_none(
-    opener: Opener,
-    catalogue: list[dict[str, Any]],
-    categories: tuple[dict[str, Any], ...],
-    asked: list[list[str]],
+    opener: Opener, catalogue: list[dict[str, Any]], categories: tuple[dict[str, Any], ...], asked: list[list[str]]
 ) -> None:
     async def ask(_: Snapshot, world: Snapshot) -> None:
         for named, optional, host in asked:

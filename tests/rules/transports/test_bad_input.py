@@ -46,9 +46,7 @@ UNKNOWN_CATEGORY = "No shop carries this category. Closest: books. Call list_cat
     "F17",
 )  # fmt: skip
 @pytest.mark.parametrize(
-    ("tool", "arguments", "errors"),
-    [*WRONG, *LONG_ARGUMENTS],
-    ids=lambda one: one[:60] if isinstance(one, str) else "",
+    ("tool", "arguments", "errors"), [*WRONG, *LONG_ARGUMENTS], ids=lambda one: one[:60] if isinstance(one, str) else ""
 )
 def test_a_wrong_field_is_named_alike_on_every_transport(
     base: str, tool: str, arguments: str, errors: dict[str, str]

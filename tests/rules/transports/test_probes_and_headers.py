@@ -30,9 +30,7 @@ from tests.support.worlds import reference_world
 
 SECRET = "node-7.internal index shops-000042"
 UNAVAILABLE = problem(
-    503,
-    "backend_unavailable",
-    "The search engine did not answer in time. The result is unknown; retry in 1 second.",
+    503, "backend_unavailable", "The search engine did not answer in time. The result is unknown; retry in 1 second."
 )
 
 

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.documents import (
-    ANY_MARKET,
-    DOCUMENTS,
-    SCHEMA_VERSION,
-    Form,
-    Role,
-    ShopDocument,
-    declared_fields,
-)
+from index_mappings.documents import ANY_MARKET, DOCUMENTS, SCHEMA_VERSION, Form, Role, ShopDocument, declared_fields
 from index_mappings.embedded import column_values, columns
 from index_mappings.generations import (
     FollowerStatus,
