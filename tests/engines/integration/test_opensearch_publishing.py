@@ -451,10 +451,8 @@ async def test_an_alias_on_two_generations_is_a_failure(
 ) -> None:
     first, second = (publish(opensearch_engine.sink, asked_documents) for _ in range(2))
     assert (await opensearch_engine.backend.snapshot()).stamp == second
-    old, alias = (
-        index_name(opensearch_location.prefix, STAMP, first.generation),
-        alias_name(opensearch_location.prefix, STAMP),
-    )
+    prefix = opensearch_location.prefix
+    old, alias = index_name(prefix, STAMP, first.generation), alias_name(prefix, STAMP)
     client.indices.put_alias(index=old, name=alias)
     with pytest.raises(BackendUnavailable) as failure:
         await opensearch_engine.backend.refresh()
