@@ -30,7 +30,7 @@ async def test_a_shop_comes_with_its_newest_offers_three_in_a_search_and_a_hundr
 ) -> None:
     timed = [offer(f"o{n:03}", "s1", updated_at=f"2031-05-{1 + n // 24:02}T{n % 24:02}:00:00Z") for n in range(150)]
     world = await directory(
-        [NORD, shop("Sud", id="s2")], offers=[*timed, offer("sud", "s2", updated_at="2032-01-01T00:00:00Z")]
+        NORD, shop("Sud", id="s2"), offers=[*timed, offer("sud", "s2", updated_at="2032-01-01T00:00:00Z")]
     )
     newest = [f"o{n:03}" for n in range(149, -1, -1)]
     (found,) = (await call(world, FIND_SHOP, query="nord"))["results"]
@@ -44,7 +44,7 @@ async def test_a_shop_comes_with_its_newest_offers_three_in_a_search_and_a_hundr
 
 @pytest.mark.rule("A1.offers", "A14")
 async def test_offers_are_read_on_from_an_offset_and_past_the_last_there_are_none(directory: Directory) -> None:
-    world = await directory([NORD], offers=[offer(f"o{n:03}", "s1") for n in range(150)])
+    world = await directory(NORD, offers=[offer(f"o{n:03}", "s1") for n in range(150)])
     in_order = [f"o{n:03}" for n in range(150)]
     for offset in (0, 1, 100, 149, 150, 99_999, 100_000):
         view = await call(world, GET_SHOP, shop_domain="s1", offers_offset=offset)
@@ -59,7 +59,7 @@ async def test_offers_of_one_time_or_none_are_in_the_order_of_their_ids_those_wi
 ) -> None:
     time = "2031-05-06T07:08:09Z"
     times = {"b": None, "B": None, "d": time, "C": time, "a": "2031-05-06T07:08:09.000001Z"}
-    world = await directory([NORD], offers=[offer(offer_id, "s1", updated_at=at) for offer_id, at in times.items()])
+    world = await directory(NORD, offers=[offer(offer_id, "s1", updated_at=at) for offer_id, at in times.items()])
     assert _ids(await call(world, GET_SHOP, shop_domain="s1")) == ["a", "C", "d", "B", "b"]
     (found,) = (await call(world, FIND_SHOP, query=""))["results"]
     assert _ids(found) == ["a", "C", "d"]
@@ -68,7 +68,8 @@ async def test_offers_of_one_time_or_none_are_in_the_order_of_their_ids_those_wi
 @pytest.mark.rule("A2", "A13")
 async def test_an_offer_is_shown_without_its_url_and_with_null_for_what_is_not_stated(directory: Directory) -> None:
     world = await directory(
-        [NORD, shop("Sud", id="s2")],
+        NORD,
+        shop("Sud", id="s2"),
         offers=[
             offer(
                 "o1",
@@ -99,12 +100,10 @@ async def test_an_offer_is_shown_without_its_url_and_with_null_for_what_is_not_s
 
 async def _checkout_world(directory: Directory) -> Snapshot:
     return await directory(
-        [
-            NORD,
-            shop("Sud", "sud.internal", id="s2", checkout_hosts=["pay.internal"]),
-            shop("Hidden", "hidden.internal", id="h", visibility="under_review"),
-            shop("Loser", "nord.internal", id="l"),
-        ],
+        NORD,
+        shop("Sud", "sud.internal", id="s2", checkout_hosts=["pay.internal"]),
+        shop("Hidden", "hidden.internal", id="h", visibility="under_review"),
+        shop("Loser", "nord.internal", id="l"),
         offers=[
             offer("plain", "s2", url="https://pay.internal/x"),
             offer("paid", "s1", url=URL),
