@@ -22,6 +22,10 @@ _LADDER = [
 ]
 
 
+def at(tier: int, *names: str) -> list[tuple[int, str]]:
+    return [(tier, name) for name in names]
+
+
 @pytest.mark.rule("M9", "M9.typos", "M9.words", "M2", "I69")
 async def test_each_tier_comes_before_the_next_whatever_the_popularity(directory: Directory) -> None:
     others = [
@@ -242,11 +246,8 @@ async def test_a_country_filters_shops_and_leaves_categories_alone(directory: Di
     # Those that state nothing are not known to sell there.
     for typed, tier, unknown in (("lamp", 7, 6), ("lmap", 3, 3), ("", 0, 0)):
         german = await suggest(world, typed, country="DE")
-        assert [(found.tier, found.shop.name) for found in german.shops] == [
-            (tier, "Lamp German"),
-            (tier, "Lamp Everywhere"),
-            (unknown, "Lamp Silent"),
-        ], typed
+        ranked = [*at(tier, "Lamp German", "Lamp Everywhere"), (unknown, "Lamp Silent")]
+        assert [(found.tier, found.shop.name) for found in german.shops] == ranked, typed
     assert (await suggest(world, "lamp", country="DE")).categories == lamps
     assert (await suggest(world, "", country="FR")).categories == lamps
     assert await ladder(world, "lamp", country="FR") == [(7, "Lamp Everywhere"), (7, "Lamp French"), (6, "Lamp Silent")]
@@ -266,23 +267,12 @@ async def test_names_come_before_other_names_and_domains(directory: Directory) -
         shop("Синица", "f.internal", aliases=["Kestrelka"], popularity=0.6),
         shop("The Kestrel Barn", "g.internal", aliases=["Kestrel Barn"], popularity=0.7),
     )
-    whole = [(8, "Big Kestrel"), (8, "kestrel.net"), (8, "Wren"), (8, "Kestrel")]
-    named = [(7, "Lark"), (7, "The Kestrel Barn"), (7, "Синица"), (7, "Kestrels")]
-    others = [(6, "Tit"), (6, "Owl")]
+    whole = at(8, "Big Kestrel", "kestrel.net", "Wren", "Kestrel")
+    named = at(7, "Lark", "The Kestrel Barn", "Синица", "Kestrels")
     for limit in range(1, 12):
-        assert await ladder(world, "kestrel", limit=limit) == [*whole, *named, *others][:limit], limit
-    assert await ladder(world, "kestre") == [
-        (7, "The Kestrel Barn"),
-        (7, "Синица"),
-        (7, "Big Kestrel"),
-        (7, "Kestrels"),
-        (7, "kestrel.net"),
-        (7, "Kestrel"),
-        (6, "Lark"),
-        (6, "Tit"),
-        (6, "Owl"),
-        (6, "Wren"),
-    ]
+        assert await ladder(world, "kestrel", limit=limit) == [*whole, *named, *at(6, "Tit", "Owl")][:limit], limit
+    begun = at(7, "The Kestrel Barn", "Синица", "Big Kestrel", "Kestrels", "kestrel.net", "Kestrel")
+    assert await ladder(world, "kestre") == [*begun, *at(6, "Lark", "Tit", "Owl", "Wren")]
     # A domain is whole with all its labels, as it is written or spaced.
     assert await ladder(world, "kestrel.com", limit=1) == [(8, "Lark")]
     assert await ladder(world, "kestrel com", limit=1) == [(8, "Lark")]
@@ -299,13 +289,8 @@ async def test_from_six_characters_on_names_of_which_half_is_typed_come_first(di
         shop("Kestrels of Old", "e.internal", popularity=7),
     )
     # Five say too little, so the best known come first.
-    assert await ladder(world, "kestr") == [
-        (7, "Kestrel and Friends"),
-        (7, "Kestrels of Old"),
-        (7, "Kestrelhouse"),
-        (5, "Old Kestrels"),
-        (5, "Old Kestrel"),
-    ]
+    begun = at(7, "Kestrel and Friends", "Kestrels of Old", "Kestrelhouse")
+    assert await ladder(world, "kestr") == [*begun, *at(5, "Old Kestrels", "Old Kestrel")]
     half = {
         # Half of twelve characters; of fifteen, or thirteen without spaces, seven are half.
         "kestre": [(7, "Kestrelhouse"), (6, "Kestrel and Friends"), (6, "Kestrels of Old")],
@@ -401,15 +386,8 @@ async def test_who_is_not_known_to_sell_in_the_country_is_a_tier_worse_where_a_n
     everywhere = await ladder(world, "lamp")
     assert [tier for tier, _ in everywhere] == [8, 7, 7, 7, 7, 7, 7, 5, 5]
     # So is a whole key.
-    assert await ladder(world, "lamps", country="AT", limit=7) == [
-        (7, "Lamps At Home"),
-        (7, "Lamps Here"),
-        (7, "Lamps Everywhere"),
-        (7, "Lamps & Big"),
-        (6, "Big Lamps"),
-        (5, "Bigger Lamps"),
-        (3, "Lampion"),
-    ]
+    whole = [*begun, (6, "Big Lamps"), (5, "Bigger Lamps"), (3, "Lampion")]
+    assert await ladder(world, "lamps", country="AT", limit=7) == whole
 
 
 @pytest.mark.rule("M9.country", "M10")
