@@ -263,16 +263,10 @@ async def test_a_shipping_statement_is_shown_whole_and_ships_to_only_when_a_coun
 async def test_a_shop_without_a_statement_is_a_gap_and_unknown_for_every_country(directory: Directory) -> None:
     world = await directory(*_shops(), shipping=[shipping("s1", destinations=["AT"])])
     gap = {
-        "shop": {"id": "s2", "domain": "sud.internal"},
-        "collected": False,
-        "destinations": None,
-        "excluded": None,
-        "destinations_exhaustive": False,
-        "delivery_time": None,
-        "free_shipping_threshold": None,
-        "checked_at": None,
+        "shop": {"id": "s2", "domain": "sud.internal"}, "collected": False, "destinations": None, "excluded": None,
+        "destinations_exhaustive": False, "delivery_time": None, "free_shipping_threshold": None, "checked_at": None,
         "source": None,
-    }
+    }  # fmt: skip
     assert await call(world, GET_SHIPPING_POLICY, shop_domain="s2") == gap
     assert await call(world, GET_SHIPPING_POLICY, shop_domain="s2", country="AT") == {**gap, "ships_to": "unknown"}
     collected = await call(world, GET_SHIPPING_POLICY, shop_domain="s1", country="DE")
@@ -304,16 +298,9 @@ async def test_the_statement_of_exactly_the_country_counts_else_that_without_one
     protection = {"country": None, "source": "test", "checked_at": "2031-05-06T07:08:10Z", "as_stated": "as agreed"}
     unstated = {"days": None, "counted_from": None, "fees": "unknown", "methods": None, "countries": None}
     anywhere = {
-        **read,
-        "country": None,
-        "category": "finite",
-        "days": 30,
-        "counted_from": "delivered",
-        "fees": "free",
-        "methods": ("by_mail", "in_store"),
-        "countries": ("DE", "AT"),
-        "as_stated": "30 days",
-    }
+        **read, "country": None, "category": "finite", "days": 30, "counted_from": "delivered", "fees": "free",
+        "methods": ("by_mail", "in_store"), "countries": ("DE", "AT"), "as_stated": "30 days",
+    }  # fmt: skip
     in_austria = {
         **unstated, "country": "AT", "category": "finite", "days": 14, "as_stated": None,
         "source": "https://nord.internal/at", "checked_at": TIME,

@@ -36,63 +36,25 @@ from index_mappings.tiers import coupon_rank_key, newest_first_key, rank_key, su
 from shop_directory.typeahead.manifest import Announcement
 
 SHOP = ShopDocument(
-    id="s1",
-    refs=("s1", "ab.internal"),
-    rank="ff-s1",
-    name="Äb",
-    aliases=("Ab & Co",),
-    domain="ab.internal",
-    categories=("books", "garden"),
-    primary="books",
-    countries=(),
-    markets=(ANY_MARKET,),
-    popularity=0.25,
-    logo=None,
-    offers=({"offer_id": "o1"},),
-    offers_total=4,
-    redirects=(),
-    registrable="ab.internal",
-    main_label="ab",
-    stated=("ab", "ab co"),
-    names=("ab", "ab.internal"),
-    leading=("ab",),
-    full=("ab", "ab.internal"),
-    keys=("ab", "ab.internal", "abcd"),
-    other_keys=("abcd",),
-    words=("ab",),
-    infixes=("abc", "緑b"),
-    labels=("internal",),
-    dotted=(),
-    rests=(),
-    clipped=("a",),
-    ships_to=("yes:*", "no:CH"),
-    codes=("*:*:*:*:",),
+    id="s1", refs=("s1", "ab.internal"), rank="ff-s1", name="Äb", aliases=("Ab & Co",), domain="ab.internal",
+    categories=("books", "garden"), primary="books", countries=(), markets=(ANY_MARKET,), popularity=0.25, logo=None,
+    offers=({"offer_id": "o1"},), offers_total=4, redirects=(), registrable="ab.internal", main_label="ab",
+    stated=("ab", "ab co"), names=("ab", "ab.internal"), leading=("ab",), full=("ab", "ab.internal"),
+    keys=("ab", "ab.internal", "abcd"), other_keys=("abcd",), words=("ab",), infixes=("abc", "緑b"),
+    labels=("internal",), dotted=(), rests=(), clipped=("a",), ships_to=("yes:*", "no:CH"), codes=("*:*:*:*:",),
     related_digest="d1",
-)
+)  # fmt: skip
 # What both engines are given of it.
 TERMS: Final[dict[str, Any]] = {
-    "id": "s1",
-    "refs": ["s1", "ab.internal"],
-    "rank": "ff-s1",
-    "categories": ["books", "garden"],
-    "primary": "books",
-    "countries": [],
-    "markets": ["*"],
-    "registrable": "ab.internal",
-    "main_label": "ab",
-    "stated": ["ab", "ab co"],
-    "full": ["ab", "ab.internal"],
-    "words": ["ab"],
-    "labels": ["internal"],
-    "clipped": ["a"],
-    "ships_to": ["yes:*", "no:CH"],
-    "codes": ["*:*:*:*:"],
+    "id": "s1", "refs": ["s1", "ab.internal"], "rank": "ff-s1", "categories": ["books", "garden"], "primary": "books",
+    "countries": [], "markets": ["*"], "registrable": "ab.internal", "main_label": "ab", "stated": ["ab", "ab co"],
+    "full": ["ab", "ab.internal"], "words": ["ab"], "labels": ["internal"], "clipped": ["a"],
+    "ships_to": ["yes:*", "no:CH"], "codes": ["*:*:*:*:"],
     "other_keys": ["abcd"],  # where long prefixes are looked up
-    "other_keys_prefixes": ["a", "ab", "abc", "abcd"],
-    "words_prefixes": ["a", "ab"],
+    "other_keys_prefixes": ["a", "ab", "abc", "abcd"], "words_prefixes": ["a", "ab"],
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
     "infixes_short": ["緑", "緑b"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.rule("X4")
@@ -100,18 +62,10 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
     values = wire_document(SHOP)
     several = {name: sorted(value) for name, value in values.items() if name.endswith(("_short", "_prefixes"))}
     assert values | several == TERMS | {
-        "full_prefixes": ["ab.internal"[:length] for length in range(1, 9)],
-        "name": "Äb",
-        "aliases": ["Ab & Co"],
-        "domain": "ab.internal",
-        "popularity": 0.25,
-        "logo": None,
-        "offers": [{"offer_id": "o1"}],
-        "offers_total": 4,
-        "redirects": [],
-        "related_digest": "d1",
-        "infixes_suffixes": ["abc"],
-    }
+        "full_prefixes": ["ab.internal"[:length] for length in range(1, 9)], "name": "Äb", "aliases": ["Ab & Co"],
+        "domain": "ab.internal", "popularity": 0.25, "logo": None, "offers": [{"offer_id": "o1"}], "offers_total": 4,
+        "redirects": [], "related_digest": "d1", "infixes_suffixes": ["abc"],
+    }  # fmt: skip
 
 
 @pytest.mark.rule("X4")

@@ -148,24 +148,10 @@ def test_a_plan_grows_with_the_words_of_a_query_and_not_with_their_letters(
     assert len(plan.filters) == 2
 
 
-_TEXTS = st.sampled_from(
-    (
-        "book",
-        "books",
-        "bo",
-        "24h",
-        "garden tools",
-        "garden",
-        "gardena",
-        "Gärten",
-        "緑 茶",
-        "x",
-        "bookshop",
-        "gardens",
-        "the",
-        "Nachtbuch",
-    )
-)
+_TEXTS = st.sampled_from((
+    "book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x", "bookshop", "gardens",
+    "the", "Nachtbuch",
+))  # fmt: skip
 # Words that are near to each other, of few characters, so that errors and swaps meet often.
 _NEAR = st.text("abcd", min_size=1, max_size=7)
 
