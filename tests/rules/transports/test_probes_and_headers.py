@@ -176,7 +176,7 @@ def _failed_calls(folder: Path, failure: Exception | None) -> list[Reply]:
     return replies
 
 
-@pytest.mark.rule("C3")
+@pytest.mark.rule("C3", "Q2")
 def test_pages_of_an_allowed_origin_may_call_and_read(base: str) -> None:
     origin = {"origin": "https://shop-finder.example"}
     preflight = ask(base, "OPTIONS", "/tool/find_shop", headers=origin | {"access-control-request-method": "POST"})
@@ -186,6 +186,9 @@ def test_pages_of_an_allowed_origin_may_call_and_read(base: str) -> None:
     assert "content-type" in preflight.headers["access-control-allow-headers"]
     reply = post(base, "/tool/list_categories", {}, **origin)
     assert (reply.headers["access-control-allow-origin"], reply.headers["vary"]) == (origin["origin"], "origin")
+    for answer in (reply, get(base, "/suggest?q=")):
+        exposed = answer.headers["access-control-expose-headers"].split(", ")
+        assert {"ratelimit", "ratelimit-policy", "retry-after"} <= set(exposed)
 
 
 _BACK_SECONDS: Final = 5.0
