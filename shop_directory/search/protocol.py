@@ -116,7 +116,6 @@ class FindQuery:
     facets: tuple[str, ...] = ()
 
 
-# Not frozen, as the other types of suggest requests below: each request constructs several.
 @dataclass(frozen=True, slots=True)
 class WordCount:
     """How many shops have any evidence of a word of the query, which is as typed, filters applied (M6)."""

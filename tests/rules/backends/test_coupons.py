@@ -66,50 +66,22 @@ async def test_codes_of_any_script_are_listed_in_nfc_and_compared_by_their_case_
 
 @pytest.mark.rule("A4", "A13", "I16", "I17", "I18", "I39")
 async def test_a_coupon_is_shown_with_all_that_is_stated_and_null_for_the_rest(directory: Directory) -> None:
-    world = await directory(
-        shop("Nord", "nord.internal", id="s1"),
-        coupons=[
-            coupon(
-                "SAVE5",
-                "s1",
-                title="Five off",
-                discount={"kind": "amount", "value": "5.00", "currency": "EUR"},
-                min_order={"amount": "20", "currency": "EUR"},
-                countries=["DE"],
-                valid_from="2031-05-06T13:59:59+02:00",
-                valid_until="2031-05-06",
-                source="newsletter",
-                **APPLIED,
-            ),
-            coupon("PLAIN", "s1", discount={"kind": "free_shipping"}),
-        ],
-    )
+    discount, least = {"kind": "amount", "value": "5.00", "currency": "EUR"}, {"amount": "20", "currency": "EUR"}
+    same = {"title": "Five off", "discount": discount, "countries": ["DE"], "source": "newsletter"}
+    valid = {"valid_from": "2031-05-06T13:59:59+02:00", "valid_until": "2031-05-06"}
+    stated = coupon("SAVE5", "s1", **same, min_order=least, **valid, **APPLIED)
+    unstated = coupon("PLAIN", "s1", discount={"kind": "free_shipping"})
+    world = await directory(shop("Nord", "nord.internal", id="s1"), coupons=[stated, unstated])
     nord = {"id": "s1", "domain": "nord.internal", "name": "Nord"}
+    five = {
+        **same, "code": "SAVE5", "minOrder": least, "shop": nord,
+        "validFrom": "2031-05-06T11:59:59Z", "validUntil": "2031-05-06T23:59:59Z",
+        "verificationStatus": "verified_applied", "lastVerifiedAt": "2031-05-01T00:00:00Z",
+    }  # fmt: skip
+    free = {"kind": "free_shipping", "value": None, "currency": None}
+    plain = {**dict.fromkeys(five), "code": "PLAIN", "discount": free, "shop": nord, "verificationStatus": "unverified"}
     assert await _list(world, shop_domain="nord.internal") == {
-        "results": [
-            {
-                "code": "SAVE5",
-                "title": "Five off",
-                "discount": {"kind": "amount", "value": "5.00", "currency": "EUR"},
-                "minOrder": {"amount": "20", "currency": "EUR"},
-                "countries": ["DE"],
-                "shop": nord,
-                "validFrom": "2031-05-06T11:59:59Z",
-                "validUntil": "2031-05-06T23:59:59Z",
-                "verificationStatus": "verified_applied",
-                "lastVerifiedAt": "2031-05-01T00:00:00Z",
-                "source": "newsletter",
-            },
-            {
-                "code": "PLAIN",
-                "discount": {"kind": "free_shipping", "value": None, "currency": None},
-                "shop": nord,
-                "verificationStatus": "unverified",
-                **dict.fromkeys(
-                    ("title", "minOrder", "countries", "validFrom", "validUntil", "lastVerifiedAt", "source")
-                ),
-            },
-        ],
+        "results": [five, plain],
         "total_count": 2,
         "withheld": {"expired": 0, "verified_rejected": 0, "reserved_test_domain": 0, "policy": 0},
         "note": "2 codes found: 2 usable, 0 expired, 0 rejected in a real checkout, 0 on reserved test domains, "

@@ -67,31 +67,13 @@ async def test_offers_of_one_time_or_none_are_in_the_order_of_their_ids_those_wi
 
 @pytest.mark.rule("A2", "A13")
 async def test_an_offer_is_shown_without_its_url_and_with_null_for_what_is_not_stated(directory: Directory) -> None:
-    world = await directory(
-        NORD,
-        shop("Sud", id="s2"),
-        offers=[
-            offer(
-                "o1",
-                "s1",
-                title="A lamp",
-                url=URL,
-                price={"amount": "19.90", "currency": "EUR"},
-                availability="preorder",
-                updated_at="2031-05-06T07:08:09Z",
-            ),
-            offer("o2", "s1", title="Another"),
-        ],
-    )
+    price = {"amount": "19.90", "currency": "EUR"}
+    lamp = {"title": "A lamp", "price": price, "availability": "preorder", "updated_at": "2031-05-06T07:08:09Z"}
+    offers = [offer("o1", "s1", url=URL, **lamp), offer("o2", "s1", title="Another")]
+    world = await directory(NORD, shop("Sud", id="s2"), offers=offers)
     view = await call(world, GET_SHOP, shop_domain="s1")
     assert view["offers"] == (
-        {
-            "offer_id": "o1",
-            "title": "A lamp",
-            "price": {"amount": "19.90", "currency": "EUR"},
-            "availability": "preorder",
-            "updated_at": "2031-05-06T07:08:09Z",
-        },
+        {"offer_id": "o1", **lamp},
         {"offer_id": "o2", "title": "Another", "price": None, "availability": None, "updated_at": None},
     )
     without = await call(world, GET_SHOP, shop_domain="s2")
