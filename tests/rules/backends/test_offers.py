@@ -18,6 +18,17 @@ from tests.support.catalogues import offer, program, shop
 URL: Final = "https://nord.internal/a?b=c"
 NETWORK_URL: Final = "https://go.network.internal/click?to=https%3A%2F%2Fnord.internal%2Fa%3Fb%3Dc"
 NORD: Final = shop("Nord", "nord.internal", id="s1", popularity=1)
+NO_PROGRAM: Final = {"applied": False, "network": None, "reason": "no_program"}
+# What the two tools say of an offer, and of its URL through the network.
+PAID: Final[dict[str, Any]] = {
+    "offer_id": "paid",
+    "shop": {"id": "s1", "domain": "nord.internal"},
+    "checkout_url": URL,
+    "affiliate": {"applied": False, "network": None, "reason": "not_requested"},
+}
+THROUGH: Final = {
+    **PAID, "checkout_url": NETWORK_URL, "affiliate": {"applied": True, "network": "Net", "reason": None},
+}  # fmt: skip
 
 
 def _ids(view: dict[str, Any]) -> list[str]:
@@ -106,56 +117,26 @@ async def _checkout_world(directory: Directory) -> Snapshot:
 @pytest.mark.rule("A10", "I65")
 async def test_a_checkout_url_is_plain_unless_the_network_is_asked_for(directory: Directory) -> None:
     world = await _checkout_world(directory)
-    plain = {
-        "offer_id": "paid",
-        "shop": {"id": "s1", "domain": "nord.internal"},
-        "checkout_url": URL,
-        "affiliate": {"applied": False, "network": None, "reason": "not_requested"},
-    }
-    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid") == plain
-    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=False) == plain
-    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=True, shop_domain="ignored") == {
-        **plain,
-        "checkout_url": NETWORK_URL,
-        "affiliate": {"applied": True, "network": "Net", "reason": None},
-    }
+    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid") == PAID
+    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=False) == PAID
+    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=True, shop_domain="ignored") == THROUGH
     assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="plain", affiliate=True) == {
         "offer_id": "plain",
         "shop": {"id": "s2", "domain": "sud.internal"},
         "checkout_url": "https://pay.internal/x",
-        "affiliate": {"applied": False, "network": None, "reason": "no_program"},
+        "affiliate": NO_PROGRAM,
     }
 
 
 @pytest.mark.rule("A11", "I64")
 async def test_a_monetised_offer_shows_its_programme_or_that_there_is_none(directory: Directory) -> None:
     world = await _checkout_world(directory)
-    shop_key = {"id": "s1", "domain": "nord.internal"}
-    assert await call(world, MONETIZE_OFFER, offer_id="paid") == {
-        "offer_id": "paid",
-        "shop": shop_key,
-        "checkout_url": NETWORK_URL,
-        "affiliate": {"applied": True, "network": "Net", "reason": None},
-        "monetization": {
-            "network": "Net",
-            "program_id": "p-s1",
-            "commission_stated": "4 %",
-            "disclosure": "Advertisement",
-        },
-    }
-    assert await call(world, MONETIZE_OFFER, offer_id="paid", affiliate=False) == {
-        "offer_id": "paid",
-        "shop": shop_key,
-        "checkout_url": URL,
-        "affiliate": {"applied": False, "network": None, "reason": "not_requested"},
-        "monetization": None,
-    }
+    terms = {"network": "Net", "program_id": "p-s1", "commission_stated": "4 %", "disclosure": "Advertisement"}
+    assert await call(world, MONETIZE_OFFER, offer_id="paid") == {**THROUGH, "monetization": terms}
+    assert await call(world, MONETIZE_OFFER, offer_id="paid", affiliate=False) == {**PAID, "monetization": None}
     without = await call(world, MONETIZE_OFFER, offer_id="plain")
-    assert (without["checkout_url"], without["affiliate"], without["monetization"]) == (
-        "https://pay.internal/x",
-        {"applied": False, "network": None, "reason": "no_program"},
-        None,
-    )
+    shown = (without["checkout_url"], without["affiliate"], without["monetization"])
+    assert shown == ("https://pay.internal/x", NO_PROGRAM, None)
 
 
 @pytest.mark.rule("A10", "A11")

@@ -226,31 +226,18 @@ def _shops() -> list[dict[str, Any]]:
 async def test_a_shipping_statement_is_shown_whole_and_ships_to_only_when_a_country_is_given(
     directory: Directory,
 ) -> None:
-    world = await directory(
-        *_shops(),
-        shipping=[
-            shipping(
-                "s1",
-                destinations=["EU", "CH"],
-                excluded=["MT"],
-                destinations_exhaustive=True,
-                delivery_time={"min_days": 2, "as_stated": "from 2 days"},
-                free_shipping_threshold={"amount": "49.00", "currency": "EUR"},
-                checked_at=TIME,
-                source="policy_page",
-            )
-        ],
-    )
+    free = {"free_shipping_threshold": {"amount": "49.00", "currency": "EUR"}}
+    same: dict[str, Any] = {"destinations_exhaustive": True, **free, "checked_at": TIME, "source": "policy_page"}
+    time = {"min_days": 2, "as_stated": "from 2 days"}
+    given = shipping("s1", destinations=["EU", "CH"], excluded=["MT"], delivery_time=time, **same)
+    world = await directory(*_shops(), shipping=[given])
     stated = {
         "shop": {"id": "s1", "domain": "nord.internal"},
         "collected": True,
         "destinations": ("EU", "CH"),
         "excluded": ("MT",),
-        "destinations_exhaustive": True,
-        "delivery_time": {"min_days": 2, "max_days": None, "as_stated": "from 2 days"},
-        "free_shipping_threshold": {"amount": "49.00", "currency": "EUR"},
-        "checked_at": TIME,
-        "source": "policy_page",
+        "delivery_time": {**time, "max_days": None},
+        **same,
     }
     for reference in ("s1", "nord.internal", "https://www.nord.internal/shipping"):
         assert await call(world, GET_SHIPPING_POLICY, shop_domain=reference) == stated
