@@ -98,22 +98,6 @@ def test_the_embedded_engine_is_also_given_the_prefixes_and_parts_that_are_frequ
 
 
 @pytest.mark.rule("X4")
-@pytest.mark.parametrize("field", ["full", "other_keys", "words"])
-def test_prefixes_are_terms_up_to_the_length_that_an_engine_looks_up_as_such(field: str) -> None:
-    changed: dict[str, Any] = {field: ("緑" * 300, "緑b")}
-    document = replace(SHOP, **changed)
-    for values, longest in ((wire_document(document), 8), (column_values("shops", document), 5)):
-        expected = {"緑b", *("緑" * length for length in range(1, longest + 1))}
-        assert sorted(values[f"{field}_prefixes"]) == sorted(expected)
-
-
-@pytest.mark.rule("X4")
-def test_an_ending_is_never_cut() -> None:
-    suffixes = wire_document(replace(SHOP, infixes=("緑" * 300,)))["infixes_suffixes"]
-    assert suffixes == ["緑" * length for length in range(3, 301)]
-
-
-@pytest.mark.rule("X4")
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_what_is_written_has_exactly_the_fields_that_are_declared(kind: str) -> None:
     samples = {Form.TERMS: "x", Form.WHOLE: 1, Form.NUMBER: 1.0, Form.CARRIED: {}}
@@ -149,18 +133,6 @@ def test_the_order_of_the_keys_is_popularity_descending_then_id(shops: list[tupl
     by_key = sorted(shops, key=lambda shop: rank_key(*shop))
     by_rule = sorted(shops, key=lambda shop: (-(shop[0] or 0.0), shop[1]))
     assert [(shop[0] or 0.0, shop[1]) for shop in by_key] == [(shop[0] or 0.0, shop[1]) for shop in by_rule]
-
-
-@pytest.mark.rule("M1")
-@given(ids)
-def test_no_popularity_is_popularity_zero_of_either_sign(shop_id: str) -> None:
-    assert rank_key(None, shop_id) == rank_key(0.0, shop_id) == rank_key(-0.0, shop_id)
-
-
-@pytest.mark.rule("M1")
-def test_a_key_is_sixteen_hexadecimal_digits_and_the_id() -> None:
-    assert rank_key(1.0, "shop_1") == "c00fffffffffffffshop_1"
-    assert rank_key(None, "Z-9") == "ffffffffffffffffZ-9"
 
 
 @pytest.mark.rule("M9.score")
