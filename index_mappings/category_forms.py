@@ -1,10 +1,6 @@
-"""The forms of categories, by which words of queries resolve to them (M5).
+"""The forms of categories (M5), as terms with levels, to which `category_levels` compares words of queries."""
 
-A word, or a run of neighbouring words, takes the categories of its best level. The forms of a category are finished
-terms with their level, with which `shop_directory.words.category_levels` compares the words of a query.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -93,8 +89,7 @@ def category_forms(slug: str, name: str, names: Iterable[Named] = (), synonyms: 
         for tag, text in texts:
             language = stemmed_language(tag)
             found.update(form.to_term() for words in _wordings(text) for form in _forms(level, language, words))
-    # The short words of other names are left out, because `de`, `og` and the like would suggest the category for many
-    # queries.
+    # Without the short words of other names: `de`, `og` and the like would suggest it for many queries.
     typed = {*words_of(name), *words_of(slug)}
     typed.update(word for _, text in (*names, *synonyms) for word in words_of(text) if is_distinctive(word))
     return CategoryForms(tuple(sorted(typed)), tuple(sorted(found)))
@@ -135,29 +130,14 @@ def stemmed_language(tag: str) -> str | None:
     """The language of a BCP 47 tag as `stem` takes it; None if there is no stemmer for it."""
     language = tag.partition("-")[0].lower()
     language = "no" if language in _NORWEGIAN else language
-    return language if _stemmer(language) else None
+    return language if stemmer_of(language) else None
 
 
 @lru_cache(maxsize=16_384)
 def stem(language: str, word: str) -> str:
     """The Snowball stem, with its marks, of a word of `unfolded`, in a language of `stemmed_language`."""
-    stemmer = _stemmer(language)
+    stemmer = stemmer_of(language)
     return stemmer.stemWord(word) if stemmer else word
-
-
-def stems(language: str, words: Sequence[str]) -> Sequence[str]:
-    """As `stem`, of several words at once, without its cache."""
-    stemmer = _stemmer(language)
-    return stemmer.stemWords(words) if stemmer else words
-
-
-def stem_function(language: str) -> Callable[[str], str]:
-    """`stem` in a language that has a stemmer, without its cache."""
-    stemmer = _stemmer(language)
-    if stemmer is None:
-        raise ValueError(f"no stemmer for {language}")
-    function: Callable[[str], str] = stemmer.stemWord
-    return function
 
 
 def unmarked(text: str) -> str:
@@ -168,9 +148,9 @@ def unmarked(text: str) -> str:
 
 
 @lru_cache(maxsize=128)
-def _stemmer(language: str) -> Stemmer.Stemmer | None:
+def stemmer_of(language: str) -> Stemmer.Stemmer | None:
+    """The stemmer of a language, which caches nothing; None if there is none."""
     try:
-        # Without the stemmer's own cache: `stem` has one.
         return Stemmer.Stemmer(language, 0)
     except KeyError:
         return None

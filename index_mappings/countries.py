@@ -1,7 +1,4 @@
-"""The country codes that both sides accept (R4), and where a shipping statement says that a shop ships (A7).
-
-`country_groups.toml` has the groups and territories with their sources.
-"""
+"""The accepted country codes (R4), and where statements say that a shop ships (A7, `country_groups.toml`)."""
 
 import json
 import tomllib
@@ -41,11 +38,7 @@ OTHER_COUNTRIES: Final = "*"
 
 @cache
 def country_names() -> dict[str, tuple[str, ...]]:
-    """The codes of the countries of each name, by the folded name of one to four words (M3 e).
-
-    The file is made of CLDR's names, by `babel`, in English and the official languages of each country (`make golden`).
-    It is read at the first use.
-    """
+    """By the folded name of one to four words, the codes of the countries (M3 e), as CLDR has them (`make golden`)."""
     names: dict[str, str] = json.loads(Path(__file__).with_name("country_names.json").read_text(encoding="utf-8"))
     return {name: tuple(codes.split()) for name, codes in names.items()}
 

@@ -1,11 +1,8 @@
 """The embedded engine's indices: columns, which follow from the document classes, paths, and manifests of the files.
 
-The stored part of a document is one JSON blob; text columns hold raw terms (X4).
-
-A commit links the files of each index into a folder that never changes afterwards, and writes a manifest of them. The
-stamp names the manifest by the SHA-256 of its bytes, so a reader opens exactly the files of its stamp while the writer
-continues. Unlike CRC-32, SHA-256 also detects files of another generation; hashlib hashes about a gigabyte a second.
-Small files have their own checksum.
+A commit links the files of each index into a folder that never changes, and writes a manifest, which the stamp names by
+its SHA-256: readers open exactly the files of their stamp. Unlike CRC-32, SHA-256 also detects files of another
+generation, at about a gigabyte a second. Small files have their own checksum.
 """
 
 import json
@@ -20,32 +17,29 @@ from index_mappings.documents import DOCUMENTS, SCHEMA_VERSION, Form, Role, fiel
 from index_mappings.generations import Stamp, is_generation
 from index_mappings.ngrams import (
     NONE_FREQUENT,
+    PARTS,
+    REPETITIVE,
+    RUNS,
     SHORT_PREFIX,
+    STARTS,
     EngineField,
     FrequentTerms,
     cut_tails,
     engine_fields,
     engine_values,
     frequent_values,
-    no_parts,
-    parts_field,
     plain_run_row,
     repetitive_run_row,
-    repetitive_runs_field,
-    runs_field,
     start_row,
-    starts_field,
 )
 
 STORED_COLUMN: Final = "stored"
-# An integer by which hits are sorted much faster than by their rank. A lower band always means a better rank; within
-# a band, hits are sorted by the rank, which is stored as well.
+# An integer that sorts fast: a lower band is a better rank, and within one hits are sorted by their rank.
 BAND_COLUMN: Final = "band"
 # The ranks at which the bands of an index begin, and its frequent terms, in its folder.
 ANCHORS_FILE: Final = "anchors.json"
 # The distance of consecutive values of a document's column, in the positions that phrase queries count.
 RUN_STEP: Final = 2
-_LOOKED_UP: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 # In the folder of a generation: the operations document, and the time since which it is no longer live.
 OPERATIONS_FILE: Final = "operations.json"
 RETIRED_FILE: Final = "retired"
@@ -63,14 +57,15 @@ def columns(kind: str) -> tuple[EngineField, ...]:
     tails, infixes = fields_with(document, Role.TAILS), fields_with(document, Role.INFIX)
     fields = (
         field._replace(values=cut_tails) if field.name in tails else field
-        for field in engine_fields(document, _LOOKED_UP, SHORT_PREFIX)
+        for field in engine_fields(document, SHORT_PREFIX)
         if field.indexed or field.sortable or field.counted
     )
-    parts = (EngineField(parts_field(name), name, Form.TERMS, no_parts, indexed=True) for name in infixes)
+    # Only the frequent ones are terms, which `column_values` adds.
+    parts = (EngineField(name + PARTS, name, Form.TERMS, lambda _: [], indexed=True) for name in infixes)
     rows = (
-        *((runs_field(name), name, plain_run_row) for name in infixes),
-        *((repetitive_runs_field(name), name, repetitive_run_row) for name in infixes),
-        *((starts_field(name), name, start_row) for name in tails),
+        *((name + RUNS, name, plain_run_row) for name in infixes),
+        *((name + REPETITIVE, name, repetitive_run_row) for name in infixes),
+        *((name + STARTS, name, start_row) for name in tails),
     )
     ordered = (EngineField(name, source, Form.TERMS, row, indexed=True, ordered=True) for name, source, row in rows)
     return (*fields, *parts, *ordered)

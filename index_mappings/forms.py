@@ -1,7 +1,4 @@
-"""The forms of shops, by which they are found (X2), and those of a query (X3).
-
-The forms of shops are computed once, at projection; a query is folded without variants and compared with them.
-"""
+"""The forms by which shops are found (X2), computed at projection, and those of a query, without variants (X3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -96,10 +93,7 @@ class QueryForms:
 
 
 def query_forms(text: str, cut: int | None = None) -> QueryForms:
-    """Fold a typed query once, without variants.
-
-    `cut` is the maximum length of each form (typeahead); then a scheme at the beginning is cut off as well (M10).
-    """
+    """Fold a typed query once, without variants; `cut` is the longest form (typeahead), and drops a scheme (M10)."""
     if text.isascii() and text.isalnum():
         # The most frequent case: folding one ASCII word only changes it to lower case.
         word = text.lower()[:cut]
@@ -190,11 +184,7 @@ def _infixes(names: Iterable[str], domains: set[str], main_forms: set[str], part
 
 @lru_cache(maxsize=256)
 def stated_names(name: str, aliases: tuple[str, ...]) -> frozenset[str]:
-    """The spaced folded forms of a name and its aliases, for comparing two shops (A12).
-
-    Unlike `whole_names` these have no transliterations, joined forms or names without their article: two shops that
-    share only such a form need not have the same name.
-    """
+    """The spaced folded forms of a name and aliases for comparing shops (A12), without those that others share."""
     return frozenset(form for text in (name, *aliases) for form in map(fold, spellings(text)) if form)
 
 
@@ -204,11 +194,7 @@ def shared_names(first: Shop, second: Shop) -> frozenset[str]:
 
 
 def labels_of(domain: str) -> tuple[str, ...]:
-    """The folded labels of a reduced domain other than its main label, and the country of its top-level domain (M3 e).
-
-    Labels of several words are left out, because no word of a query equals them. The country is an upper-case code,
-    which no folded label equals.
-    """
+    """The folded labels of one word but the main one, and the country of the top-level domain in capitals (M3 e)."""
     labels = domain.split(".")
     del labels[len(domain_parts(domain).labels) - 1]
     return _unique(folded_labels(labels), filter(None, (country_of(domain),)))

@@ -1,11 +1,8 @@
 """Generations, the results of full builds: the names of their parts, the stamp, the operations document (G1).
 
-Only the alias (embedded: the pointer file) decides which generation is live. The stamp is read through it, and every
-other index by its concrete name, which has the stamp's generation.
-
-The operations document has the accounts with outside providers, and the follower's status. It is one small document in
-the stamp's index (embedded: a file next to the stamp) for operators, without data of shops. It is optional; if it is
-missing, accounts and follower are unknown.
+Only the alias (embedded: the pointer file) decides which generation is live: the stamp is read through it, all other
+indices by the stamp's generation. The operations document, next to the stamp, has the accounts with outside providers
+and the follower's status, for operators; without it both are unknown.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Reduces pasted hosts to one form, and splits domains at their public suffix (R1, X2).
-
-The public suffix list is the library's bundled copy; nothing is downloaded at run time.
-"""
+"""Reduces pasted hosts to one form (R1), and splits domains by a bundled public suffix list (X2)."""
 
 import re
 from dataclasses import dataclass
@@ -105,10 +102,7 @@ def domain_parts(host: str) -> DomainParts:
 
 
 def country_of(host: str) -> str | None:
-    """The country of a reduced host's top-level domain: an ISO code, or None.
-
-    Top-level domains in other scripts than Latin have none, because no library that we use maps them.
-    """
+    """The ISO code of a host's top-level domain; None without one, and in other scripts, which no library maps."""
     *others, last = host.split(".")
     code = _UNITED_KINGDOM.get(last.upper(), last.upper())
     if code not in COUNTRY_CODES or (code in _GENERIC and not _COMMERCIAL.intersection(others[1:][-1:])):

@@ -42,13 +42,24 @@ SHORT_PREFIX: Final = 5
 _FREQUENT_PART_MAX: Final = 8
 # The texts of a hostile shop can share beginnings of thousands of characters, which nobody types.
 _FREQUENT_PREFIX_MAX: Final = 48
-# The number of a sample's texts from which on a prefix is frequent, and a part. Another prefix takes the longer, the
-# more texts begin so; another part is a phrase.
+# How many texts of a sample have a frequent prefix, and a part; others are looked up, or a phrase.
 _FREQUENT_PREFIX_FROM: Final = 3
 _FREQUENT_PART_FROM: Final = 6
+# The names of fields that engines derive from a document's end so: of a PREFIX field the prefixes that are terms, of an
+# INFIX field its short parts and, in OpenSearch, its suffixes, of which one begins with a longer part.
+PREFIXES: Final = "_prefixes"
+SHORT: Final = "_short"
+SUFFIXES: Final = "_suffixes"
+# In the embedded engine: what finds long prefixes of a TAILS field, the frequent parts of an INFIX field, and its runs,
+# by whether its texts are repetitive.
+STARTS: Final = "_starts"
+PARTS: Final = "_parts"
+RUNS: Final = "_runs"
+REPETITIVE: Final = "_repetitive_runs"
 # Before a chunk with which a text starts: no other chunk has this length.
 _START: Final = "^"
-# Engines order hits by fields with one of these roles.
+# Engines look up whole values of fields with one of these roles, and order hits by those with one of the others.
+_INDEXED: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 _SORTABLE: Final = Role.SORT | Role.WALK
 
 
@@ -75,25 +86,21 @@ FrequentTerms = Mapping[str, frozenset[str]]
 NONE_FREQUENT: Final[FrequentTerms] = MappingProxyType({})
 
 
-def engine_fields(document: type, looked_up: Role, longest_prefix: int) -> tuple[EngineField, ...]:
-    """The fields of a document class that both engines have: its own, those of prefixes, and those of short parts.
-
-    The engine looks up whole values of fields with one of the roles `looked_up`, and prefixes of at most
-    `longest_prefix` characters as terms.
-    """
+def engine_fields(document: type, longest_prefix: int) -> tuple[EngineField, ...]:
+    """The fields of a class that both engines have: its own, short parts, and prefixes, up to a length, as terms."""
     prefixes = partial(prefix_terms, longest=longest_prefix)
     return (
         *(
-            EngineField(name, name, form, _own, bool(roles & looked_up), bool(roles & _SORTABLE), Role.COUNTED in roles)
+            EngineField(name, name, form, _own, bool(roles & _INDEXED), bool(roles & _SORTABLE), Role.COUNTED in roles)
             for name, roles, form in declared_fields(document)
-            if roles & (looked_up | _SORTABLE | Role.STORED)
+            if roles & (_INDEXED | _SORTABLE | Role.STORED)
         ),
         *(
-            EngineField(prefixes_field(name), name, Form.TERMS, prefixes, indexed=True)
+            EngineField(name + PREFIXES, name, Form.TERMS, prefixes, indexed=True)
             for name in fields_with(document, Role.PREFIX)
         ),
         *(
-            EngineField(short_field(name), name, Form.TERMS, short_parts, indexed=True)
+            EngineField(name + SHORT, name, Form.TERMS, short_parts, indexed=True)
             for name in fields_with(document, Role.INFIX)
         ),
     )
@@ -106,41 +113,6 @@ def engine_values(document: object, fields: Iterable[EngineField]) -> dict[str, 
 
 def _own(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
-
-
-def prefixes_field(name: str) -> str:
-    """The field of the prefixes of a PREFIX field that are terms."""
-    return f"{name}_prefixes"
-
-
-def starts_field(name: str) -> str:
-    """The column in the embedded engine by which long prefixes of a TAILS field are found."""
-    return f"{name}_starts"
-
-
-def short_field(name: str) -> str:
-    """The field of the short parts of an INFIX field."""
-    return f"{name}_short"
-
-
-def suffixes_field(name: str) -> str:
-    """The field of the suffixes of an INFIX field in OpenSearch; a part of INFIX_MIN or more characters begins one."""
-    return f"{name}_suffixes"
-
-
-def parts_field(name: str) -> str:
-    """The column in the embedded engine of the frequent parts of an INFIX field."""
-    return f"{name}_parts"
-
-
-def runs_field(name: str) -> str:
-    """The column in the embedded engine of the runs of an INFIX field whose texts are not repetitive."""
-    return f"{name}_runs"
-
-
-def repetitive_runs_field(name: str) -> str:
-    """The column in the embedded engine of the runs of an INFIX field whose texts are repetitive."""
-    return f"{name}_repetitive_runs"
 
 
 def is_part_evidence(word: str) -> bool:
@@ -159,28 +131,27 @@ def frequent_terms(document: type, sample: Iterable[object]) -> FrequentTerms:
     sources = _frequent_sources(document)
     texts: dict[str, list[str]] = {column: [] for column in sources}
     for each in sample:
-        for column, (source, _) in sources.items():
+        for column, (source, _, _) in sources.items():
             texts[column] += getattr(each, source)
     return {
-        column: frozenset(_frequent(texts[column], shortest, anywhere=column == parts_field(source)))
-        for column, (source, shortest) in sources.items()
+        column: frozenset(_frequent(texts[column], shortest, anywhere=anywhere))
+        for column, (_, shortest, anywhere) in sources.items()
     }
 
 
 def frequent_values(document: object, frequent: FrequentTerms) -> Iterator[tuple[str, set[str]]]:
     """The columns of frequent terms of a document, each with the document's."""
     document_class: type = type(document)
-    for column, (source, shortest) in _frequent_sources(document_class).items():
+    for column, (source, shortest, anywhere) in _frequent_sources(document_class).items():
         if known := frequent.get(column):
-            anywhere = column == parts_field(source)
             yield column, _of_frequent(getattr(document, source), known, shortest, anywhere=anywhere)
 
 
 @cache
-def _frequent_sources(document: type) -> dict[str, tuple[str, int]]:
-    """By column of frequent terms, the document's field and the length of the shortest of them."""
-    prefixes = {prefixes_field(name): (name, SHORT_PREFIX + 1) for name in fields_with(document, Role.PREFIX)}
-    parts = {parts_field(name): (name, INFIX_MIN + 1) for name in fields_with(document, Role.INFIX)}
+def _frequent_sources(document: type) -> dict[str, tuple[str, int, bool]]:
+    """By column of frequent terms, the document's field, the length of the shortest, and whether they are parts."""
+    prefixes = {name + PREFIXES: (name, SHORT_PREFIX + 1, False) for name in fields_with(document, Role.PREFIX)}
+    parts = {name + PARTS: (name, INFIX_MIN + 1, True) for name in fields_with(document, Role.INFIX)}
     return prefixes | parts
 
 
@@ -262,11 +233,6 @@ def covering_runs(text: str, lengths: Sequence[int]) -> list[tuple[int, str]]:
     length = next(length for length in reversed(lengths) if length <= len(text))
     last = len(text) - length
     return [(start, text[start : start + length]) for start in (*range(0, last, length), last)]
-
-
-def no_parts(_: object) -> list[str]:
-    """The parts that are terms of every text: none."""
-    return []
 
 
 def plain_run_row(texts: tuple[str, ...]) -> list[str]:

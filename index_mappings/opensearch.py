@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from index_mappings.documents import DOCUMENTS, Form, Role, fields_with, sort_field
 from index_mappings.generations import STAMP
-from index_mappings.ngrams import EngineField, engine_fields, engine_values, suffixes_field
+from index_mappings.ngrams import SUFFIXES, EngineField, engine_fields, engine_values
 from index_mappings.tiers import INFIX_MIN
 
 # M8 allows paging this deep, so the engine's result window must be as large.
@@ -26,7 +26,6 @@ TYPEAHEAD: Final = "typeahead"
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 # The length of the longest prefixes that are terms. Of most longer ones a few values begin so.
 PREFIX_MAX: Final = 8
-_LOOKED_UP: Final = Role.EXACT | Role.PREFIX | Role.RANGE
 # Level 1 compresses to a third, in a tenth of the default level's time.
 _LEVEL: Final = 1
 
@@ -89,10 +88,10 @@ def wire_document(document: object) -> dict[str, Any]:
 def cluster_fields(document: type) -> tuple[EngineField, ...]:
     """The fields of a document class in the cluster."""
     suffixes = (
-        EngineField(suffixes_field(name), name, Form.TERMS, _suffixes, indexed=True)
+        EngineField(name + SUFFIXES, name, Form.TERMS, _suffixes, indexed=True)
         for name in fields_with(document, Role.INFIX)
     )
-    return (*engine_fields(document, _LOOKED_UP, PREFIX_MAX), *suffixes)
+    return (*engine_fields(document, PREFIX_MAX), *suffixes)
 
 
 def _suffixes(texts: Iterable[str]) -> list[str]:

@@ -11,11 +11,7 @@ class NotStrictJsonError(ValueError):
 
 
 def strict_loads(raw: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Parse UTF-8 JSON, and reject what other parsers accept; NotStrictJsonError has the reason.
-
-    Rejected are invalid UTF-8, NaN and infinite or overflowing numbers, duplicate keys, half surrogate pairs, more than
-    MAX_DEPTH levels, and integers of thousands of digits.
-    """
+    """Parse UTF-8 JSON; NotStrictJsonError has the reason, such as NaN, a key twice or more than MAX_DEPTH levels."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,7 +1,4 @@
-"""The table words of queries and of names (M3): words for a shop, words that join others, and words of asking.
-
-`table_words.toml` has them by language.
-"""
+"""Table words by language (`table_words.toml`, M3): words for a shop, joining words and words of asking."""
 
 import tomllib
 from pathlib import Path
@@ -16,10 +13,7 @@ _TABLE: Final[dict[str, dict[str, str]]] = tomllib.loads(
 
 
 def unfolded(typed: str) -> str:
-    """A typed word in the form in which marks count: lower case, NFC, with its marks, without punctuation.
-
-    Table words are compared in this form, and stems are taken of it.
-    """
+    """A typed word with its marks, in lower case, NFC, without punctuation, as table words and stems take it."""
     if typed.isascii() and typed.isalnum():
         return typed.lower()
     composed = normalize("NFC", typed.translate(PLAIN).lower())

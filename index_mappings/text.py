@@ -22,8 +22,7 @@ _IGNORABLE_RUNS: Final = (
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-# Marks that are removed after NFD: those of Latin, Greek and Cyrillic letters, the points of Hebrew, then the optional
-# marks of Arabic script.
+# Marks removed after NFD: of Latin, Greek and Cyrillic, the points of Hebrew, the optional ones of Arabic script.
 _MARK_RUNS: Final = (
     (0x0300, 0x036F),
     (0x0591, 0x05BD), (0x05BF, 0x05BF), (0x05C1, 0x05C2), (0x05C4, 0x05C5), (0x05C7, 0x05C7),
@@ -36,8 +35,7 @@ _ARABIC: Final = {"ٱ": "ا", "ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك"}
 _HIRAGANA: Final = ((0x3041, 0x3096), (0x309D, 0x309E))
 _TO_KATAKANA: Final = 96
 
-# The keys that type the Hangul jamo of NFD, in the order of Unicode: an initial and a final share a key, and a double
-# final or a compound vowel takes two.
+# The keys of the jamo of NFD, in Unicode's order; initials and finals share keys, doubles take two.
 _INITIALS: Final = (0x1100, "ㄱ ㄲ ㄴ ㄷ ㄸ ㄹ ㅁ ㅂ ㅃ ㅅ ㅆ ㅇ ㅈ ㅉ ㅊ ㅋ ㅌ ㅍ ㅎ")
 _VOWELS: Final = (0x1161, "ㅏ ㅐ ㅑ ㅒ ㅓ ㅔ ㅕ ㅖ ㅗ ㅗㅏ ㅗㅐ ㅗㅣ ㅛ ㅜ ㅜㅓ ㅜㅔ ㅜㅣ ㅠ ㅡ ㅡㅣ ㅣ")
 _FINALS: Final = (
@@ -53,10 +51,7 @@ _MAX_CACHED: Final = 16_384
 
 
 class Characters(dict[int, int | str | None]):
-    """A table for `str.translate` that is computed by a rule, which removes a character by None, and cached.
-
-    The cache is bounded, because queries may have any character.
-    """
+    """A table for `str.translate` by a rule, which removes a character by None; its cache is bounded."""
 
     def __init__(self, rule: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -164,10 +159,7 @@ def fold(text: str) -> str:
 
 
 def fold_by_script(text: str, letters: Characters = BARE) -> str:
-    """The folded text with its hiragana and Hangul syllables unchanged, because scripts separate words (X2).
-
-    `letters` replaces the table of what happens to letters in NFD.
-    """
+    """The folded text, in which scripts stay (X2): hiragana and Hangul; `letters` is the table of letters in NFD."""
     return fold(text) if text.isascii() else _folded(text, letters)
 
 

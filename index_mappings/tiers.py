@@ -43,14 +43,12 @@ CATEGORY_TYPO_MIN: Final = 5
 SUGGEST_CUT: Final = 64
 ONE_TYPO_MIN: Final = 4
 TWO_TYPOS_MIN: Final = 8
-# Two typing errors never involve a character of the key from here on: Han characters and rare scripts. Characters below
-# belong to alphabets, so few different ones follow one prefix (M9).
+# No two typing errors touch a character of the key from here on: Han and rare scripts have too many (M9).
 FIXED_FROM: Final = 0x3400
 OVERLAP_WORDS: Final = 6
 # The minimum length of an ignored word of a search that is compared alone with misspelt names (M6).
 ASKED_ALONE_MIN: Final = 4
-# For a spaced form of at most this length, only one shop is in the best tier, because it is more often a prefix of a
-# better-known name (M9).
+# Up to this length of a spaced form one shop is in the best tier: it is more often a prefix (M9).
 ONE_SHOP_MAX: Final = 5
 # From this length on, a prefix of a name must be at least half of it (M9.names).
 HALF_MIN: Final = 6

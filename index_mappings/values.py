@@ -18,8 +18,7 @@ LONG_AGO: Final = -(2**62)
 FAR_AHEAD: Final = 2**62
 
 MAX_CODE: Final = 64
-# The part of the rule that every dialect of regular expressions can state, for JSON Schema: the ASCII characters and
-# controls that a code never has.
+# What every dialect of regular expressions can state, for JSON Schema: ASCII and controls of no code.
 _CHARACTER: Final = r"""[^\x00-\x20"'(),:;<=>?\[\\\]^`{|}~\x7f-\xa0]"""
 CODE_PATTERN: Final = f"^{_CHARACTER}+$"
 # The same for a report, where spaces around a code are trimmed, with the length, which does not count them.

@@ -1,7 +1,6 @@
-"""The commit and the time of this build, both from the environment or both from a file, or unknown.
+"""The commit and the time of this build, both of the environment or of the wheel's file, if known.
 
-The build hook (hatch_build.py) puts the file into the wheel. This module imports nothing from its package, because
-the hook runs it before the package is installed.
+The build hook (hatch_build.py) runs this module before its package can be imported.
 """
 
 import json

@@ -17,14 +17,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from shop_directory.build_stamp import stamp_of_build
-from shop_directory.settings.commands import (
-    ExitCode,
-    JsonOption,
-    end_command,
-    loaded,
-    problem,
-    problems_as_json,
-)
+from shop_directory.settings.commands import ExitCode, JsonOption, end_command, loaded, problem, problems_as_json
 from shop_directory.status import status
 
 GROUP: Final = "shop_directory.commands"
@@ -70,8 +63,7 @@ def command_line() -> typer.Typer:
     def _root(
         *,
         _version: Annotated[
-            bool,
-            typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+            bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
         ] = False,
     ) -> None:
         pass

@@ -1,7 +1,4 @@
-"""The command `shop-directory status`: what each side reports of its parts, on one screen.
-
-The sides add their reports by entry points, so that no module imports both.
-"""
+"""The command `shop-directory status`: what the sides report, by entry points, so that no module imports both."""
 
 import json
 import shutil

@@ -6,11 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The most that a run may use, however slow or hostile the service is.
-
-    `timeout` is in seconds for one response, from the first byte sent to the last one read; `within` is for the whole
-    run; `concurrency` bounds the requests in flight.
-    """
+    """The most that a run may use: seconds for one whole response and for the run, requests, and those in flight."""
 
     timeout: float = 10.0
     within: float = 300.0

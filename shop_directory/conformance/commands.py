@@ -1,7 +1,4 @@
-"""The command `shop-directory check URL`: whether a running service keeps the rules of the interface.
-
-The report goes to standard output, everything else to standard error. Credentials are sent to the service only.
-"""
+"""The command `shop-directory check URL`: the report is standard output; credentials go to the service only."""
 
 import asyncio
 import json
@@ -37,8 +34,7 @@ OpsKeyOption = Annotated[
 UnderReviewOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="ID_OR_DOMAIN",
-        help="A shop that is under review: it must look unknown. May be given several times.",
+        metavar="ID_OR_DOMAIN", help="A shop that is under review: it must look unknown. May be given several times."
     ),
 ]
 

@@ -1,9 +1,7 @@
 """Requests, responses and their JSON values as the rules read them, how a rule can be broken, and the HTTP client.
 
-What a response holds comes from an untrusted service: it is bounded, and shown as plain text. The client is bounded in
-bytes, time, requests and concurrency, and waits where a quota is used up. It sends requests to the given address only:
-a redirect is a response, and proxies and netrc of the environment are not used. Whatever the service sends becomes a
-`Response`, a `RuleBrokenError` or a `NotAskedError`.
+The service is not trusted: what it sends is bounded and shown as plain text, and becomes a `Response`, a
+`RuleBrokenError` or a `NotAskedError`. The client asks the given address only, without redirects, proxies and netrc.
 """
 
 import asyncio
@@ -69,10 +67,7 @@ def require(found: T | None, missing: str) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request below the base address; a query string is part of the path, header names are in lower case.
-
-    `max_bytes` bounds the response body that is read.
-    """
+    """A request below the base address, header names in lower case; at most `max_bytes` of the body are read."""
 
     method: str
     path: str
@@ -275,11 +270,7 @@ def bounded(text: str) -> str:
 
 @dataclass(slots=True)
 class Client:
-    """Sends requests below a base URL. A transport replaces the network, for an application in the same process.
-
-    `requests` and `waited` count what a run has used so far, the latter in seconds spent waiting for the quota of the
-    service; `on_wait` is called once for each wait, with its seconds.
-    """
+    """Sends requests below a base URL, through a transport if given, and counts them and the seconds of waiting."""
 
     base: str
     bounds: Bounds = USUAL

@@ -48,11 +48,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: the id of the sentence in the interface or of the decision, the sentence, and its steps.
-
-    It is checked only if all of its needs are given. A rule that is `alone`, as all are that write, is checked after
-    all others, one at a time.
-    """
+    """One rule: its id, sentence, steps and needs; those that are `alone`, as all that write, are checked last."""
 
     id: str
     statement: str

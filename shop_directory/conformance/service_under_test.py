@@ -132,10 +132,7 @@ class ServiceUnderTest:
         return self.unknown_id.replace("_", "")
 
     def unknown_like(self, reference: str, more: str = "") -> str:
-        """A reference of the same form that no shop has: an error may depend on the form, and on nothing else (R1).
-
-        `more` makes it another one.
-        """
+        """A reference of the same form (R1) that no shop has; `more` makes it another one."""
         label = self.unknown_domain.partition(".")[0]
         _, dot, rest = reference.partition(".")
         return f"{label}{more}.{rest}" if dot else f"{self.unknown_id}{more}"

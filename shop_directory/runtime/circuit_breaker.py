@@ -61,10 +61,7 @@ class CircuitBreaker:
         return result
 
     def begin(self) -> bool:
-        """Start a call that is made without `call`, and return whether it is a probe; or raise CircuitOpen.
-
-        `end` must follow unless the call is cancelled.
-        """
+        """Start a call without `call`; CircuitOpen, or whether it is a probe. `end` follows unless it is cancelled."""
         if not self._open:
             return False
         if self._clock() < self._probe_at:

@@ -1,7 +1,4 @@
-"""What the service counts and measures of itself; `/metrics` exports it.
-
-Labels have a fixed set of values, and never hold a query, a shop, a token or an address (E5, V2).
-"""
+"""What the service counts of itself. Labels have fixed values: no query, shop, token or address (E5, V2)."""
 
 import logging
 from collections.abc import Callable

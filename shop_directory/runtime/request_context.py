@@ -1,7 +1,4 @@
-"""The context of the current request: its deadline, its costs so far, and callbacks for its end.
-
-A context variable holds it, so that engines and stores can read it without a parameter of every function in between.
-"""
+"""The current request in a context variable: its deadline, its costs so far, and callbacks for its end."""
 
 import math
 import time

@@ -1,7 +1,7 @@
 """Which words are left out of a query without a match, to find the nearest ones with matches (M6)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 # The maximum number of searches, of broader queries in an answer, and of shops of each.
 SEARCHES: Final = 5
@@ -9,21 +9,20 @@ BROADER: Final = 3
 BROADER_SHOPS: Final = 5
 
 
-class LeftOuts(NamedTuple):
-    """The words to leave out for each of some queries; `first_only` tells to answer only the first that finds any."""
-
-    words: tuple[tuple[str, ...], ...]
-    first_only: bool
+# The words to leave out for each of some queries.
+LeftOuts = tuple[tuple[str, ...], ...]
 
 
-def broader_queries(texts: Sequence[str], counts: Mapping[str, int], goods: Collection[str]) -> tuple[LeftOuts, ...]:
+def broader_queries(
+    texts: Sequence[str], counts: Mapping[str, int], goods: Collection[str]
+) -> tuple[LeftOuts, LeftOuts]:
     """The queries to try: with one word less, then, where these find nothing, with more left out.
 
     `texts` are the distinct words in query order, `counts` the shops with evidence of each, and `goods` those that name
     a category or a country, which are kept rather than others. Words without shops are in no query that finds any.
     """
     if len(texts) < 2:  # noqa: PLR2004 - something has to be left
-        return ()
+        return (), ()
     fewest = sorted(texts, key=counts.__getitem__)
     without_any = tuple(text for text in texts if not counts[text])
     least = (without_any,) if without_any else tuple((text,) for text in texts)
@@ -32,4 +31,4 @@ def broader_queries(texts: Sequence[str], counts: Mapping[str, int], goods: Coll
         least = tuple((text,) for text in texts if text in chosen)
     first, left = len(least[0]) + 1, SEARCHES - len(least)
     more = tuple(tuple(fewest[:number]) for number in range(max(first, len(texts) - left), len(texts)))
-    return LeftOuts(least if len(least[0]) < len(texts) else (), first_only=False), LeftOuts(more, first_only=True)
+    return least if len(least[0]) < len(texts) else (), more

@@ -1,8 +1,4 @@
-"""Plans: engine-independent searches, as tiers of clauses over the stored terms of documents (X4).
-
-Both engines run the same plans, so the rules of matching are here for production; the tests' reference backend
-implements them again, independently.
-"""
+"""Plans: the rules of matching as tiers of clauses over stored terms (X4), which both engines run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,10 +105,9 @@ LEADING: Final = 100
 class Plan:
     """A search, whose hits are ordered by tier, best first, then by the documents' rank.
 
-    `tiers` are pairs of tier and clause, best first; a document has the best tier whose clause it meets. Every hit
-    meets all `filters` and none of `excluded`. The disjunction of `widest` is equivalent to that of all tiers; in a
-    plan for texts the first one finds the shops of which a key begins with a text. In each tier the hits that meet
-    `preferred` come first; those that meet `leading` come before all others, whatever their tier.
+    `tiers` are pairs of tier and clause, best first; a hit has the best tier whose clause it meets, and meets all
+    `filters` and none of `excluded`. `widest` together equal all tiers; for texts, the first finds the shops of which
+    a key begins so. Hits that meet `preferred` come first in their tier, those that meet `leading` before all others.
     """
 
     kind: str
@@ -185,10 +180,7 @@ class Filters:
         return tuple(clauses)
 
     def _has_code(self, query: CouponQuery) -> Clause:
-        """The clause of the shops of which a query lists a coupon that counts.
-
-        One that is blocked in some countries counts only for callers of a known other one (F3).
-        """
+        """The clause of shops with a coupon that counts; one blocked somewhere does for known other countries (F3)."""
         channels = (ANY_CHANNEL, query.channel)
         asked = (self.ships_to,) if self.ships_to is not None else self.countries
         places = (ANYWHERE, *(asked or (SOMEWHERE,)))
@@ -303,8 +295,7 @@ def _by_words(texts: Sequence[str], readings: Sequence[Reading]) -> _ByWords:
         if len(words) == 1 and words[0].text == texts[0] and not words[0].hosts:
             tiers = _one_word(words[0])
         else:
-            # One word that is repeated, or that stands for a host, is not the text of the query: no tier above holds
-            # what begins with it.
+            # A repeated word, or one for a host, is not the query's text: no tier above holds what begins with it.
             tiers = _several_words(words, as_typed=number == 0)
         for tier, clause in tiers:
             found.setdefault(tier, []).append(clause)
@@ -397,10 +388,7 @@ def _widest(by_words: _ByWords) -> Iterator[Clause]:
 
 
 def word_evidence(words: Iterable[Word], *, label: bool = False) -> Clause:
-    """The clause that a shop meets if it has any evidence of a word in one of its readings: (a) to (d) of M3.
-
-    With `label` (e) counts too, whatever evidence the other words have.
-    """
+    """The clause of shops with evidence (a) to (d) of M3 of a word in one of its readings, with `label` (e) too."""
     clauses = chain.from_iterable(
         (*_name_evidence(word), *_category(word), *(_labels(word) if label else ())) for word in words
     )
@@ -461,6 +449,5 @@ def _name_evidence(word: Word) -> tuple[Clause, ...]:
     """(a), (b) and (d) of M3."""
     if word.is_nameless or word.is_category or not is_part_evidence(word.text):
         return _begins(word)
-    # The words of a shop are parts of its infixes: (d) includes (a) and (b). One clause in place of two lets the engine
-    # skip the shops that lack another word.
+    # (d) includes (a) and (b); one clause in place of two lets the engine skip shops that lack another word.
     return (Infix("infixes", word.text), *_hosts(word))

@@ -1,9 +1,8 @@
 """The search backend over any engine, and the live generation from which it answers.
 
-A snapshot is one generation as of one stamp, with the typeahead and the categories of that stamp (C1, C2, M5). The
-stamp is read at most once a second, and used for at most two seconds. While a new stamp's typeahead is fetched and
-checked, requests use the former one. Typeaheads are opened one after the other, as consecutive ones share most files.
-After a failure there is at most one attempt a second.
+A snapshot is one generation as of one stamp, with its typeahead and categories (C1, C2, M5). The stamp is read at most
+once a second, and used for at most two. While a new stamp's typeahead is opened, one after the other and after a
+failure once a second, requests use the former one.
 """
 
 import asyncio
@@ -62,10 +61,7 @@ class LiveStamp:
     """The stamp of the live generation, shared by all requests of a process."""
 
     def __init__(
-        self,
-        load: Callable[[], Awaitable[Stamp]],
-        clock: Callable[[], float] = seconds,
-        metrics: Metrics = NO_METRICS,
+        self, load: Callable[[], Awaitable[Stamp]], clock: Callable[[], float] = seconds, metrics: Metrics = NO_METRICS
     ) -> None:
         """Read nothing yet; `load` reads the stamp from the engine, `clock` gives monotonic seconds."""
         self._metrics = metrics
@@ -93,11 +89,7 @@ class LiveStamp:
             raise
 
     def cached(self) -> Stamp | None:
-        """The live stamp if it is available without I/O; else None.
-
-        Once a second one request reads the stamp and waits for it. Requests that arrive in the meantime use the stamp
-        that was confirmed before, so that they need not wait.
-        """
+        """The live stamp without I/O, else None: once a second a request reads it, and others use the last one."""
         confirmed = self.latest
         if confirmed is None:
             return None
@@ -178,11 +170,7 @@ class PlannedBackend:
         self._failed_at = 0.0
 
     async def snapshot(self) -> "PlannedSnapshot":
-        """The live generation (C1).
-
-        While its typeahead is being opened this is the former generation, until that reaches its maximum age; after
-        that it is the live one without suggestions and searches.
-        """
+        """The live generation (C1), or the former one, up to its maximum age, while its typeahead is opened."""
         return await self._snapshot_of(await self._live.current())
 
     def current(self) -> "PlannedSnapshot | None":
@@ -228,8 +216,7 @@ class PlannedBackend:
         """How many seconds to wait for the typeahead; None is unlimited."""
         if self._ready is None and current() is None:
             return None
-        # Fetching the first typeahead can take minutes, and a snapshot without it still answers for single shops. With
-        # another one, this may be the first request after a publish.
+        # The first may take minutes, and single shops are answered without; others may have just been published.
         limit = _FIRST_WAIT_SECONDS if self._ready is None else MAX_AGE_SECONDS
         return max(0.0, self._started + limit - self._clock())
 

@@ -1,8 +1,4 @@
-"""The interface of a search backend to the rest of the service, in terms of the domain.
-
-An answer is complete or it is an error: a timeout, a lost shard or an unreachable engine raises (E3). All answers of a
-snapshot come from one generation (C2).
-"""
+"""What a search backend answers: all of one generation (C2), and complete, or an error (E3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,7 +116,6 @@ class FindQuery:
     facets: tuple[str, ...] = ()
 
 
-# Not frozen, as the other types of suggest requests below: each request constructs several.
 @dataclass(frozen=True, slots=True)
 class WordCount:
     """How many shops have any evidence of a word of the query, which is as typed, filters applied (M6)."""
@@ -199,11 +194,7 @@ class TypeaheadState:
 
 
 class Snapshot(Protocol):
-    """One generation, as of one stamp.
-
-    Every method raises BackendUnavailable when the engine gives no complete answer in time, and GenerationGone when the
-    generation was removed in the meantime.
-    """
+    """One generation as of one stamp. Every method raises BackendUnavailable or, if it was removed, GenerationGone."""
 
     @property
     def stamp(self) -> Stamp:

@@ -168,10 +168,7 @@ def merge_plan(shop: Shop) -> Plan:
 
 
 def _neighbours_of_another_name(first: Shop, second: Shop) -> tuple[Plan, ...]:
-    """The plan for other shops on the registrable domain of both, without a name that both have.
-
-    There is none if they share no domain or no name.
-    """
+    """The plan for other shops on the domain of both, if they share one and a name, that have no such name."""
     registrable, names = domain_parts(first.domain).registrable, shared_names(first, second)
     if registrable != domain_parts(second.domain).registrable or not names:
         return ()

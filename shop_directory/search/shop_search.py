@@ -49,8 +49,7 @@ CATEGORY_CAP: Final = 50
 # The maximum number of cached plans, a few kB each.
 _CACHED_PLANS: Final = 512
 _DID_YOU_MEAN: Final = 3
-# The maximum number of shops of similar names that are looked at where a search matches some of them. Three are named,
-# so this matters only where more than 77 match, and it bounds the work: of many shops thousands can match.
+# The maximum number of shops of similar names that are looked at, of which three are named.
 _CANDIDATES: Final = 80
 # By level, the minimum length with which the only word of a query counts as the name of a category (M4).
 _COUNTED_FROM: Final = {Level.OTHER_LANGUAGE: OTHER_LANGUAGE_MIN, Level.SYNONYM: SYNONYM_MIN}
@@ -60,11 +59,7 @@ _Countries = Mapping[str, tuple[str, ...]]
 
 @dataclass(slots=True)  # not frozen: each search creates some
 class PlannedSearch:
-    """A query, or the rest of it, with the words of its readings, and the plan of those that count at first.
-
-    `truncated` tells whether the cap on categories dropped some, and `has_wish` whether there is a second reading that
-    `plan` has not.
-    """
+    """A query, or the rest of it: its readings, and the plan of those that count; `has_wish` if one does not yet."""
 
     forms: FindForms
     readings: tuple[tuple[Word, ...], ...]
@@ -106,19 +101,6 @@ class _Evidence:
     anywhere: dict[str, int]
     passing: dict[str, int]
     wish: Page | None
-
-
-@dataclass(slots=True)
-class _Answer:
-    """What an answer is made of, apart from its query."""
-
-    page: Page
-    truncated: bool
-    unsettled: Sequence[Page] = ()
-    ignored: tuple[str, ...] = ()
-    near: tuple[SuggestedShop, ...] = ()
-    counts: tuple[WordCount, ...] | None = None
-    broader: tuple[Broader, ...] | None = None
 
 
 class SearchPlanner:
@@ -166,7 +148,7 @@ class ShopSearch:
             self._stamp, (_page(whole.plan, query), *_unsettled(whole.plan, filters))
         )
         if page.total or not whole.texts:
-            return _found(query, _Answer(page, whole.truncated, unsettled))
+            return _found(query, page, unsettled, truncated=whole.truncated)
         # Only an empty result needs the evidence of each word (M6), which is a second round trip or two.
         evidence = await self._evidence(query, whole, filters)
         kept, plan = whole, whole.plan
@@ -179,17 +161,16 @@ class ShopSearch:
             page, plan = evidence.wish, whole.wish or plan
         if plan is not whole.plan and unsettled:
             unsettled[:] = await self._engine.search(self._stamp, _unsettled(plan, filters))
-        found = _Answer(page, kept.truncated, unsettled)
-        found.ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
-        if not page.total:
-            found.counts = _word_counts(whole.forms, missing, evidence)
-        if found.counts is not None:
-            found.broader = await self._broader(query, whole, missing, evidence)
+        ignored = tuple(word.typed for word in whole.forms.spelt(missing) if word.is_dropped)
+        counts = None if page.total else _word_counts(whole.forms, missing, evidence)
+        broader = None if counts is None else await self._broader(query, whole, missing, evidence)
+        near: tuple[SuggestedShop, ...] = ()
         # Where nothing is left of the query, all shops that pass its filters are found already.
-        if not page.total or (found.ignored and kept.texts):
+        if not page.total or (ignored and kept.texts):
             asked = possible_names(query.text, whole, missing)
-            found.near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
-        return _found(query, found)
+            near = await self._near(filters, asked, kept.forms.forms.texts, plan if page.total else None)
+        found = _found(query, page, unsettled, truncated=kept.truncated)
+        return replace(found, ignored=ignored, did_you_mean=near, word_counts=counts, broader=broader)
 
     async def _evidence(self, query: FindQuery, search: PlannedSearch, filters: Filters) -> _Evidence:
         """Count the shops of the query, and those of each word with filters; of words without any, without filters."""
@@ -230,25 +211,26 @@ class ShopSearch:
         """Up to three queries with fewer words that find something, by at most five searches (M6)."""
         forms = whole.forms
         texts = [text for text in forms.texts if text not in missing and not forms.is_table(text)]
-        asked = broader_queries(texts, evidence.passing, {text for text in texts if whole.is_goods(text)})
-        for left_outs in asked:
-            found = await self._broader_pages(query, whole, missing, left_outs)
-            if found:
-                return found
-        return ()
+        goods = {text for text in texts if whole.is_goods(text)}
+        one_less, fewer = broader_queries(texts, evidence.passing, goods)
+        if found := await self._broader_pages(query, whole, missing, one_less):
+            found.sort(key=lambda one: (-one[0], -one[1].total))
+            return tuple(one for _, one in found[:BROADER])
+        return tuple(one for _, one in (await self._broader_pages(query, whole, missing, fewer))[:1])
 
     async def _broader_pages(
         self, query: FindQuery, whole: PlannedSearch, missing: Sequence[str], left_outs: LeftOuts
-    ) -> tuple[Broader, ...]:
+    ) -> list[tuple[int, Broader]]:
+        """Those of some queries that find shops, each after the number of its words that name a category or country."""
         forms, searches = whole.forms, []
-        for left_out in left_outs.words:
+        for left_out in left_outs:
             dropped = {text for text in forms.texts if text in missing or text in left_out or forms.is_table(text)}
             text = " ".join(forms.without(dropped).tokens)
             search = self._planner.of_text(text, self._typeahead.categories, Filters.of(query))
             if search.texts and search.forms.words:
                 searches.append((text, left_out, search))
         if not searches:
-            return ()
+            return []
         first = replace(query, offset=0, limit=BROADER_SHOPS, after=None, facets=())
         requests = [_page(search.plan, first) for _, _, search in searches]
         found: list[tuple[int, Broader]] = []
@@ -260,10 +242,7 @@ class ShopSearch:
                 shops = tuple(map(_suggested, page.hits[:BROADER_SHOPS]))
                 kept = sum(map(whole.is_goods, search.forms.texts))
                 found.append((kept, Broader(text, typed, page.total, shops)))
-        if left_outs.first_only:
-            return tuple(one for _, one in found[:1])
-        found.sort(key=lambda one: (-one[0], -one[1].total))
-        return tuple(one for _, one in found[:BROADER])
+        return found
 
     async def _near(
         self, filters: Filters, asked: Iterable[QueryForms], texts: Sequence[str], plan: Plan | None
@@ -376,10 +355,7 @@ def _left(forms: FindForms, missing: Sequence[str]) -> FindForms:
 
 
 def _word_counts(forms: FindForms, missing: Sequence[str], evidence: _Evidence) -> tuple[WordCount, ...] | None:
-    """For each word but table words the shops with evidence of it that pass the filters (M6).
-
-    None without two or more such words, and where they are one host only.
-    """
+    """The shops that pass by each word that is no table word (M6); None for fewer than two, or for one host."""
     words = [word for word in forms.spelt(missing) if word.text is None or not forms.is_table(word.text)]
     if sum(not word.is_table for word in forms.words) < 2 or [word.text for word in words] == [None]:  # noqa: PLR2004
         return None
@@ -434,8 +410,7 @@ def _suggested(hit: Hit) -> SuggestedShop:
     return SuggestedShop(shop.id, shop.name, shop.domain, shop.categories[0], shop.popularity)
 
 
-def _found(query: FindQuery, answer: _Answer) -> Found:
-    page, unsettled = answer.page, answer.unsettled
+def _found(query: FindQuery, page: Page, unsettled: Sequence[Page], *, truncated: bool) -> Found:
     total, hits = page.total or 0, page.hits[: query.limit]
     shops = tuple([shop_from_stored(hit.stored) for hit in hits])
     more = query.offset + len(hits) < total if query.after is None else len(page.hits) > query.limit
@@ -443,11 +418,9 @@ def _found(query: FindQuery, answer: _Answer) -> Found:
     return Found(
         shops=shops,
         total=total,
-        ignored=answer.ignored,
-        category_truncated=answer.truncated,
-        did_you_mean=answer.near,
-        word_counts=answer.counts,
-        broader=answer.broader,
+        ignored=(),
+        category_truncated=truncated,
+        did_you_mean=(),
         unsettled_count=unsettled[0].total if unsettled else None,
         unsettled=sum([hit.level < 2 * LEADING for hit in hits]) if query.include_unsettled else 0,
         last=last,

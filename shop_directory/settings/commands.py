@@ -1,8 +1,4 @@
-"""What all commands share: exit codes, the output of problems, and options of both sides.
-
-A code means the same in every command, so that scripts can act on it. With `--json` a problem is one JSON object, the
-last line on standard error; standard output has only the answer.
-"""
+"""What all commands share: exit codes, problems (one JSON object with `--json`), and options of both sides."""
 
 import json
 from contextvars import ContextVar

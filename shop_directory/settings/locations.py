@@ -1,7 +1,4 @@
-"""The settings of the search engine, its location and the access to a cluster, which both sides must read alike.
-
-Credentials are never in a `repr`, a URL or a log line.
-"""
+"""Settings of the search engine, for both sides; credentials are never in a `repr`, a URL or a log line."""
 
 import ssl
 from base64 import b64encode

@@ -1,11 +1,7 @@
 """Reads settings from the environment (SHOP_DIRECTORY_...), secrets also from files, and shows those in effect.
 
-Neither errors nor displayed settings hold a secret; errors hold no value at all. `make settings` writes
-docs/settings.md by `shop-directory config --markdown`.
-
-A secret setting X may be in the file that X_FILE names instead, as containers provide secrets. The settings of all
-installed sides are found by entry points, so that nothing imports both sides. Unknown variables are reported by name,
-as a misspelt setting would otherwise be ignored silently.
+Neither errors nor displayed settings hold a secret; errors hold no value at all. The settings of all installed sides
+are found by entry points, so that nothing imports both. Unknown variables, such as misspelt ones, are reported by name.
 """
 
 import json
@@ -20,13 +16,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args, get_origin
 from pydantic import BeforeValidator, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 PREFIX: Final = "SHOP_DIRECTORY_"
 FILE: Final = "_FILE"

@@ -15,8 +15,7 @@ from shop_directory.words.category_levels import NOTHING_MEANT, CategoryLevels, 
 from shop_directory.words.query_words import QueryWord, find_forms, runs
 from shop_directory.words.typed_categories import TypedCategories
 
-# How much of a text is compared with slugs, in characters, and the lowest similarity that counts, of 100: the share of
-# the characters of both that are not inserted or deleted.
+# How many characters of a text are compared with slugs, and the least similarity that counts, of 100.
 _COMPARED: Final = 200
 _WORDS: Final = 12
 _CLOSE: Final = 75
@@ -49,10 +48,7 @@ class ResolvedWords(NamedTuple):
 
 
 class CategoryTable:
-    """All categories of one stamp, in M11's order, indexed by all prefixes of their words.
-
-    `categories` are `entries` as answers show them.
-    """
+    """All categories of one stamp, in M11's order; `categories` are `entries` as answers show them."""
 
     def __init__(self, entries: Iterable[CategoryEntry]) -> None:
         """Index the categories, given in any order."""

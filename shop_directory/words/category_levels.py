@@ -1,7 +1,4 @@
-"""Which categories a word, or a run of words, means, and at which level (M5).
-
-A text has the categories of its best level only: what equals a name is not mixed with what only has its stem.
-"""
+"""Which categories a word or a run of words means, by its best level only (M5)."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from index_mappings.category_forms import stem_function, unmarked
+from index_mappings.category_forms import stemmer_of, unmarked
 
-# Stemmers for Latin script, and the last letters of stems which a word need not have. All else of a stem is the
-# beginning of the word, but for words with these parts.
+# By stemmer for Latin script, the last letters that a word may lack of its stem, but for words with _CHANGED.
 _LAST_LETTERS: Final = {
     **dict.fromkeys(("da", "de", "hu", "no", "pl", "sv"), ""),
     **dict.fromkeys(("es", "it", "pt", "ro"), "t"),
@@ -46,7 +45,7 @@ class KnownStems:
         self._sizes = sorted({len(start) for start in starts})
         self._other_scripts = _OTHER_SCRIPTS.intersection(self._known)
         self._always = frozenset(self._known).difference(_LAST_LETTERS, _OTHER_SCRIPTS)
-        self._stem = {language: stem_function(language) for language in self._known}
+        self._stemmers = {language: found for language in self._known if (found := stemmer_of(language))}
         self._changed = [(language, part) for language, part in _CHANGED if language in self._known]
         # A cache of `of`.
         self._cached: dict[str, Mapping[str, str]] = {}
@@ -63,7 +62,7 @@ class KnownStems:
     def of_uncached(self, word: str) -> Mapping[str, str]:
         """As `of`, for a part of a word, of which there are too many to be cached."""
         asked = self._asked(word if word.isascii() else unmarked(word))
-        stemmed = [(language, self._stem[language](word)) for language in asked]
+        stemmed = [(language, self._stemmers[language].stemWord(word)) for language in asked]
         return {language: one for language, one in stemmed if one in self._known[language]} or _NO_STEMS
 
     def _asked(self, plain: str) -> Iterable[str]:

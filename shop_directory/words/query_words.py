@@ -1,7 +1,4 @@
-"""The words of a query of find_shop, each with its typed form; hosts stand for themselves (M3, M6).
-
-A query has two readings: as typed, and as a wish, without its table words.
-"""
+"""The words of a query of find_shop as typed, read as typed and as a wish; hosts are themselves (M3, M6)."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -28,8 +28,7 @@ MOST: Final = 20
 _ENOUGH: Final = 2 * MOST
 # The categories of a prefix of more texts than this are computed in advance.
 _SCANNED: Final = 6
-# The prefixes of up to the first length, and of the second one, are known, so that most texts that begin nothing are
-# not searched for.
+# Known prefixes, up to the first length and of the second: most texts that begin nothing are not searched for.
 _HEAD, _LONG_HEAD = 5, 8
 # The lengths of the prefixes of which it is known whether they are near to a name.
 _NEAR: Final = (CATEGORY_TYPO_MIN, CATEGORY_TYPO_MIN + 2)
@@ -262,8 +261,7 @@ def _readings(query: QueryForms) -> tuple[list[_Reading], list[_Reading]]:
     else:
         kept = [place for place, one in enumerate(marked) if one not in TABLE_WORDS]
         left = _with_letters(tuple([words[place] for place in kept]), tuple([marked[place] for place in kept]))
-        # Next to other table words than those for a shop, a short word is more often the beginning of a shop's name:
-        # `new bal`.
+        # Next to table words but those for a shop, a short word more often begins a shop's name: `new bal`.
         if left.own and SHOP_WORDS.isdisjoint(marked):
             left = left._replace(named=False)
         # Joined with a table word, a letter or two are not the beginning of a name: `c&a` is not a car.

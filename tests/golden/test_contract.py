@@ -124,7 +124,6 @@ def test_the_schema_version_belongs_to_this_fingerprint_of_the_contract() -> Non
 
 TIMEOUT_MS: Final = 1_500
 LONG: Final = "a name that goes on and on until it is longer than what a suggest request compares"
-ENGINE_TEXT_QUERIES: Final = {"match", "match_phrase", "multi_match", "query_string", "simple_query_string", "wildcard"}
 
 
 # At noon, half a second past.
@@ -149,14 +148,6 @@ PLANS: Final[Mapping[str, Plan]] = {
     "cjk_character": _find("緑"),
     "long_text": _find(LONG.replace(" ", "-")),
 }
-
-
-def _keys(body: object) -> set[str]:
-    if isinstance(body, Mapping):
-        return {*body}.union(*map(_keys, body.values()))
-    if isinstance(body, list):
-        return set[str]().union(*map(_keys, body))
-    return set()
 
 
 def _body(plan: Plan) -> dict[str, Any]:
@@ -196,12 +187,6 @@ def test_coupons_are_counted_by_their_first_reason_and_listed_by_one_body() -> N
 def test_a_list_without_an_end_is_read_on_from_the_last_rank() -> None:
     plan = Plan("coupons", ((0, MATCH_ALL),))
     assert_golden("query_every.json", [scan_body(plan, "pit", after, limit=5_000) for after in (None, ["0ff"])])
-
-
-@pytest.mark.rule("X4")
-@pytest.mark.parametrize("name", PLANS)
-def test_no_body_asks_the_engine_to_analyse_text(name: str) -> None:
-    assert _keys(_body(PLANS[name])["query"]) & ENGINE_TEXT_QUERIES == set()
 
 
 # What people write although CLDR does not have it.

@@ -52,11 +52,7 @@ def test_the_list_of_tools_is_what_it_was() -> None:
 
 @pytest.mark.rule("I3")
 def test_the_resources_and_prompts_are_what_they_were() -> None:
-    lists: dict[str, list[Any]] = {
-        "resources": [CATEGORIES],
-        "resource_templates": [SHOP],
-        "prompts": list(PROMPTS),
-    }
+    lists: dict[str, list[Any]] = {"resources": [CATEGORIES], "resource_templates": [SHOP], "prompts": list(PROMPTS)}
     for name, listed in lists.items():
         shown = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed]
         assert_golden(f"{name}_list.json", shown, reminder=REMINDER)

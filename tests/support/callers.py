@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from service.app import create_app
 from service.auth.protocol import Token, TokenStore
@@ -15,7 +15,6 @@ from service.auth.sqlite import SqliteTokenStore
 from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings, open_queue
 from service.reports.protocol import Report
-from shop_directory.search.protocol import Generations, Snapshot, TypeaheadState
 from tests.rules.reports.stores import REPORTED_AT, exported
 from tests.support.catalogues import coupon
 from tests.support.served import Reply, post, served, settings_in
@@ -59,35 +58,6 @@ def revoke(path: Path, issued: Issued) -> None:
         await store.close()
 
     asyncio.run(forget())
-
-
-class Untouchable:
-    """A search engine that fails, and remembers it, as soon as anything is asked of it."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def snapshot(self) -> Snapshot:
-        return self._fail("snapshot")
-
-    def current(self) -> None:
-        """Nothing is available, and the engine is not asked for it."""
-
-    def typeahead_state(self) -> TypeaheadState:
-        return TypeaheadState("ready")
-
-    async def refresh(self) -> Snapshot:
-        return self._fail("refresh")
-
-    async def generations(self) -> Generations:
-        return self._fail("generations")
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-    def _fail(self, question: str) -> NoReturn:
-        self.asked.append(question)
-        raise AssertionError(question)
 
 
 COUPONS: Final = (coupon("SPRING10", "shop_books"), coupon("HIDDEN-5", "shop_hidden"))

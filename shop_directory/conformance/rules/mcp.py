@@ -1,8 +1,4 @@
-"""The MCP endpoint in both protocol eras, by raw messages: the same tools and results as over REST, and errors.
-
-The client of the SDK would correct, retry or refuse messages that a rule has to judge, so they are built here.
-Responses are JSON or an SSE stream.
-"""
+"""The MCP endpoint in both eras, by raw messages, which a client would correct: the same as over REST, and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -310,10 +310,7 @@ async def _view(service: ServiceUnderTest, reference: str) -> Part:
 
 
 async def _expect_unknown(service: ServiceUnderTest, era: Era | None, call: About, hidden: str) -> None:
-    """Raise unless a shop under review is answered like two unknown ones, over MCP in an era or over REST.
-
-    A difference is looked at again, as a generation may have been published between the responses.
-    """
+    """As `_compare_with_unknown`, twice if they differ: a generation may have been published in between."""
     try:
         await _compare_with_unknown(service, era, call, hidden)
     except RuleBrokenError:
@@ -321,10 +318,7 @@ async def _expect_unknown(service: ServiceUnderTest, era: Era | None, call: Abou
 
 
 async def _compare_with_unknown(service: ServiceUnderTest, era: Era | None, call: About, hidden: str) -> None:
-    """Raise unless the responses are equal to the byte but for noise.
-
-    Noise is what differs between the responses for two unknown shops, such as an id that a proxy adds.
-    """
+    """Raise unless the responses are equal but for what differs between those for two unknown shops."""
     references = (service.unknown_like(hidden), service.unknown_like(hidden, "x"), hidden)
     one, other, answer = [await _response(service, era, call, reference) for reference in references]
     noise = _VOLATILE | {name for name, _ in set(one.headers) ^ set(other.headers)}

@@ -1,12 +1,8 @@
 """Verifies the checksums of the files of embedded generations, before the first answer and while serving (E3).
 
-Files are read completely when they are opened, except those that an earlier stamp of the generation had open.
-Afterwards a slow background thread reads them repeatedly. It reads the same pages that are mapped into memory, so it
-finds pages that changed in memory or on the disk. The scope of a damaged file is then unreadable, until the file is
-restored or another generation is live.
-
-The rest of the last page of a file that was cut short reads as zeros, which look like a list without entries. So the
-files stay open, and their sizes are compared before each answer and twice a second.
+All files are read when they are opened, but those that an earlier stamp had open, and then repeatedly by a slow thread,
+through the mapped pages, so that damage in memory and on the disk is found. A file that was cut short reads as zeros,
+like an empty list: so files stay open, and their sizes are compared before each answer and twice a second.
 """
 
 import logging
@@ -80,10 +76,7 @@ class FileChecks:
     """
 
     def __init__(self, metrics: Metrics = NO_METRICS, rate: float = RATE, pause: float = PAUSE_SECONDS) -> None:
-        """Check nothing yet.
-
-        A background thread reads at most `rate` bytes per second, and pauses for seconds between rounds.
-        """
+        """Check nothing yet; later at most `rate` bytes per second, with pauses of `pause` seconds between rounds."""
         self._metrics = metrics
         self._rate = rate
         self._pause = pause

@@ -1,7 +1,4 @@
-"""The embedded engine: memory-mapped Tantivy indices, one directory per generation.
-
-Hits are ordered by tier and rank; Tantivy's scores, and its order of ties by address, are not used (M2).
-"""
+"""The embedded engine: memory-mapped Tantivy indices, whose scores and order of ties are not used (M2)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -56,11 +53,7 @@ class EmbeddedBackend(PlannedBackend):
 
 
 class TantivyEngine:
-    """Runs plans on the generations of an index directory.
-
-    A search for a few hits runs in the event loop, as it takes less time than starting it in a thread. Other searches
-    run in a thread, where the engine releases the interpreter lock, so that a long one does not block other requests.
-    """
+    """Runs plans on the generations of a directory: short ones in the event loop, others in a thread."""
 
     def __init__(self, root: Path, checks: FileChecks | None = None, workers: int = 1) -> None:
         self._root = root
@@ -70,10 +63,7 @@ class TantivyEngine:
         self._threads = SearchThreads(threads_of_worker(workers))
 
     async def live(self) -> Stamp:
-        """The stamp of the generation that the pointer file names.
-
-        Its two small files are read in the event loop: in a thread that takes more than twice as long.
-        """
+        """The live stamp; its two small files take less than half the time in the event loop that a thread takes."""
         stamp = read_live(self._root)
         self._indices.refuse_damaged(stamp.generation)
         self._checks.refuse_damaged(typeahead_scope(stamp))
@@ -84,10 +74,7 @@ class TantivyEngine:
         return await asyncio.to_thread(read_generations, self._root)
 
     async def search(self, stamp: Stamp, requests: Sequence[SearchRequest]) -> tuple[Page, ...]:
-        """Run searches, all in the event loop or all in one thread.
-
-        EngineBusy if no thread is free for them, nor soon.
-        """
+        """Run searches, all in the event loop or all in one thread; EngineBusy if none is free for them soon."""
         readers = self._indices.opened(stamp) or await self._indices.open(stamp)
         if all(map(_is_short, requests)):
             return self._search_all(stamp, readers, requests)
@@ -158,8 +145,7 @@ def _page(reader: RankedReader, request: SearchRequest) -> Page:
     counted: Counted | None = None
     limit = request.limit
     if request.total:
-        # Counting is cheap and ordering is not: with the count of all tiers together, the search can end at the last
-        # tier whose hits are on the page.
+        # Counting is cheap: with the count of all tiers the search ends at the last tier that is on the page.
         counted = _kept_count(reader, filters, request)
         total = counted[0]
         limit = min(request.limit, max(0, total - request.offset))

@@ -65,10 +65,7 @@ Readers = dict[str, RankedReader]
 
 
 def read_live(root: Path) -> Stamp:
-    """The live generation's stamp.
-
-    Raises NothingPublished, GenerationDamaged, or BackendUnavailable if a file is unreadable.
-    """
+    """The live stamp. Raises NothingPublished, GenerationDamaged, or BackendUnavailable if a file is unreadable."""
     live, _ = _pointer(root)
     return read_stamp(root, live)
 
@@ -124,10 +121,7 @@ def _operations(root: Path, generation: str) -> Operations | None:
 
 
 def translate_errors(work: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a call of the engine, so that every error of it is raised as BackendUnavailable (E3).
-
-    A panic of the engine is no `Exception`: untranslated, it would bypass all error handlers.
-    """
+    """Raise every error of a call of the engine as BackendUnavailable (E3), also panics, which are no `Exception`."""
 
     @wraps(work)
     def translating(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -160,10 +154,7 @@ class OpenIndices:
         return self._readers.get(stamp.key)
 
     def refuse_damaged(self, generation: str) -> None:
-        """Raise GenerationDamaged if a file of a generation is known to be damaged.
-
-        Its readers are closed, because it may be replaced by a copy.
-        """
+        """Raise GenerationDamaged for a damaged file, and close the readers, as a copy may replace it."""
         try:
             self._checks.refuse_damaged(generation)
         except GenerationDamaged:
@@ -261,11 +252,7 @@ def _index(directory: Path, kind: str, folder: str) -> OpenIndex:
 
 @contextmanager
 def _writable(folder: Path) -> Iterator[Path]:
-    """A folder with these files in which Tantivy can create the lock that it takes while it opens an index.
-
-    Another user's folder, or one of a read-only file system, is replaced by links to its files, which are mapped into
-    memory when they are open.
-    """
+    """A folder with these files where Tantivy can create its lock: else it gets links to them, which are mapped."""
     if os.access(folder, os.W_OK):
         yield folder
         return
@@ -296,10 +283,7 @@ class LocalTypeaheads:
         self._watched: list[tuple[str, int]] = []
 
     async def open(self, stamp: Stamp) -> "Typeahead":
-        """Open the typeahead of a stamp in a thread; all of its files are read and checked.
-
-        Raises as `Engine.typeahead`.
-        """
+        """Open the typeahead of a stamp in a thread, and check all of its files. Raises as `Engine.typeahead`."""
         return await asyncio.to_thread(self._open, stamp)
 
     def _open(self, stamp: Stamp) -> "Typeahead":

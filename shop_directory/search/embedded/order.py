@@ -30,8 +30,7 @@ RankedHit = tuple[Address, dict[str, Any]]
 BandedHits = Sequence[tuple[int, tantivy.DocAddress]]
 # The number of the hits of a query, and the first of them by band.
 Counted = tuple[int, BandedHits]
-# The maximum number of cached documents of an index, some 5 MB: a full garbage collection, which blocks all requests,
-# visits each of their objects.
+# The maximum number of cached documents of an index, 5 MB, which full garbage collections visit.
 _CACHED: Final = 2_048
 # The numbers of additional hits to fetch, so that the bands at both ends are complete: the second if the first fails.
 _MARGINS: Final = (16, 512)
@@ -39,29 +38,6 @@ _MARGINS: Final = (16, 512)
 _MAX_VALUES: Final = 50_000
 # No value is empty.
 _MISSING: Final = ""
-
-
-class DocumentCache:
-    """Reads the stored parts of an index's documents, and caches those read recently."""
-
-    def __init__(self, index: OpenIndex, size: int = _CACHED) -> None:
-        self._searcher = index.searcher
-        self._rank = index.rank
-        self._size = size
-        # An address stands for one document while the searcher stays the same. Searches in several threads use this
-        # dictionary: rank and stored part are one value, as another thread may clear it between two accesses.
-        self._cached: dict[Address, tuple[str, dict[str, Any]]] = {}
-
-    def read(self, key: Address, address: tantivy.DocAddress) -> tuple[str, dict[str, Any]]:
-        """The rank of a document and its stored part, which is shared and must not be changed."""
-        cached = self._cached.get(key)
-        if cached is None:
-            document = self._searcher.doc(address)
-            if len(self._cached) >= self._size:
-                self._cached.clear()
-            cached = document[self._rank][0], orjson.loads(document[STORED_COLUMN][0])
-            self._cached[key] = cached
-        return cached
 
 
 class Bands:
@@ -85,18 +61,30 @@ class Bands:
 
 
 class RankedReader:
-    """Finds the hits of queries on one index in the order of their rank.
+    """Finds hits of an index by rank, in mapped `files`; `counts` are numbers of hits by clause and filters."""
 
-    `files` are mapped into memory; `counts` are numbers of hits that the engine keeps, by clause and filters.
-    """
-
-    def __init__(self, index: OpenIndex, files: Sequence[SizedFile], bands: Bands) -> None:
+    def __init__(self, index: OpenIndex, files: Sequence[SizedFile], bands: Bands, cached: int = _CACHED) -> None:
+        """At most `cached` documents are cached."""
         self.index = index
         self.files = files
         self._bands = bands
         self._searcher = index.searcher
         self.counts: dict[tuple[Clause, tuple[Clause, ...]], int] = {}
-        self._documents = DocumentCache(index)
+        # An address stands for one document while the searcher stays the same. Searches in several threads use this
+        # dictionary: rank and stored part are one value, as another thread may clear it between two accesses.
+        self._cached: dict[Address, tuple[str, dict[str, Any]]] = {}
+        self._most_cached = cached
+
+    def read(self, key: Address, address: tantivy.DocAddress) -> tuple[str, dict[str, Any]]:
+        """The rank of a document and its stored part, which is shared and must not be changed."""
+        cached = self._cached.get(key)
+        if cached is None:
+            document = self._searcher.doc(address)
+            if len(self._cached) >= self._most_cached:
+                self._cached.clear()
+            cached = document[self.index.rank][0], orjson.loads(document[STORED_COLUMN][0])
+            self._cached[key] = cached
+        return cached
 
     def top(self, query: Query, limit: int, offset: int = 0, seen: Collection[Address] = ()) -> list[RankedHit]:
         """At most `limit` hits of a query in order, without those seen; with `offset`, `seen` is empty."""
@@ -107,7 +95,7 @@ class RankedReader:
                 query, limit=fetched, offset=start, count=False, order_by_field=BAND_COLUMN, order=Order.Asc
             )
             complete = len(result.hits) < fetched
-            found = _window(self._documents, result.hits, complete, start, offset, limit, seen)
+            found = self._window(result.hits, complete, start, offset, limit, seen)
             if found is not None:
                 return found
         return self._by_rank(query, limit, offset, seen)
@@ -158,61 +146,59 @@ class RankedReader:
     def first(self, counted: Counted, limit: int, seen: Collection[Address]) -> list[RankedHit] | None:
         """The first hits of a counted query, without those seen; None if too few hits were fetched."""
         total, hits = counted
-        return _window(self._documents, hits, len(hits) == total, 0, 0, limit, seen) if hits else None
+        return self._window(hits, len(hits) == total, 0, 0, limit, seen) if hits else None
 
     def ranks(self, hits: BandedHits) -> list[str]:
         """The ranks of hits."""
-        return [self._documents.read(_key(address), address)[0] for _, address in hits]
+        return [self.read(_key(address), address)[0] for _, address in hits]
 
     def _by_rank(self, query: Query, limit: int, offset: int, seen: Collection[Address]) -> list[RankedHit]:
         found = self._searcher.search(
             query, limit=limit + len(seen), offset=offset, count=False, order_by_field=self.index.rank, order=Order.Asc
         )
         hits = ((_key(address), address) for _, address in found.hits)
-        return [(key, self._documents.read(key, address)[1]) for key, address in hits if key not in seen][:limit]
+        return [(key, self.read(key, address)[1]) for key, address in hits if key not in seen][:limit]
 
+    def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
+        self,
+        hits: BandedHits,
+        complete: bool,  # noqa: FBT001 - private
+        start: int,
+        offset: int,
+        limit: int,
+        seen: Collection[Address],
+    ) -> list[RankedHit] | None:
+        """The requested part of hits that are ordered by band; None if the band at an end may be incomplete.
 
-def _window(  # noqa: PLR0917 - a window of hits, and what to return of it
-    documents: DocumentCache,
-    hits: BandedHits,
-    complete: bool,  # noqa: FBT001 - private
-    start: int,
-    offset: int,
-    limit: int,
-    seen: Collection[Address],
-) -> list[RankedHit] | None:
-    """The requested part of hits that are ordered by band; None if the band at an end may be incomplete.
-
-    `hits` are all hits from the position `start` on, to the last one if `complete`; the others are arguments of `top`.
-    """
-    found: list[RankedHit] = []
-    index, count = 0, len(hits)
-    while index < count and len(found) < limit:
-        band, address = hits[index]
-        end = index + 1
-        while end < count and hits[end][0] == band:
-            end += 1
-        if end == count and not complete:
-            return None
-        skipped = offset - start - index
-        if skipped < end - index:
-            if index == 0 and start:
+        `hits` are all from the position `start` on, to the last one if `complete`; the others are arguments of `top`.
+        """
+        found: list[RankedHit] = []
+        index, count = 0, len(hits)
+        while index < count and len(found) < limit:
+            band, address = hits[index]
+            end = index + 1
+            while end < count and hits[end][0] == band:
+                end += 1
+            if end == count and not complete:
                 return None
-            if end > index + 1:
-                found += _sorted_band(documents, hits[index:end], seen)[max(0, skipped) :]
-            # Most bands have one hit, which needs no sorting. The key is computed as in `_key`, without its call.
-            elif (key := address.segment_ord << 32 | address.doc) not in seen:
-                found.append((key, documents.read(key, address)[1]))
-        index = end
-    return found[:limit]
+            skipped = offset - start - index
+            if skipped < end - index:
+                if index == 0 and start:
+                    return None
+                if end > index + 1:
+                    found += self._sorted_band(hits[index:end], seen)[max(0, skipped) :]
+                # Most bands have one hit, which needs no sorting. The key is computed as in `_key`, without its call.
+                elif (key := address.segment_ord << 32 | address.doc) not in seen:
+                    found.append((key, self.read(key, address)[1]))
+            index = end
+        return found[:limit]
 
-
-def _sorted_band(documents: DocumentCache, hits: BandedHits, seen: Collection[Address]) -> list[RankedHit]:
-    keyed = ((_key(address), address) for _, address in hits)
-    band = [(documents.read(key, address), key) for key, address in keyed if key not in seen]
-    # Ranks are distinct.
-    band.sort(key=lambda found: found[0][0])
-    return [(key, stored) for (_, stored), key in band]
+    def _sorted_band(self, hits: BandedHits, seen: Collection[Address]) -> list[RankedHit]:
+        keyed = ((_key(address), address) for _, address in hits)
+        band = [(self.read(key, address), key) for key, address in keyed if key not in seen]
+        # Ranks are distinct.
+        band.sort(key=lambda found: found[0][0])
+        return [(key, stored) for (_, stored), key in band]
 
 
 def _key(address: tantivy.DocAddress) -> Address:

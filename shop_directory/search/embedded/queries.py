@@ -1,7 +1,4 @@
-"""Compiles clauses to Tantivy queries; clauses that no document can meet become None instead.
-
-The document frequency of a term is available without a search, so most tiers of a rare text cost nearly nothing.
-"""
+"""Compiles clauses to Tantivy queries, or to None where document frequencies say that nothing can meet them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,18 +10,18 @@ from tantivy import Occur, Query
 from index_mappings.documents import Role, ShopDocument, fields_with
 from index_mappings.embedded import RUN_STEP
 from index_mappings.ngrams import (
+    PARTS,
     PLAIN_RUNS,
+    PREFIXES,
+    REPETITIVE,
     REPETITIVE_RUNS,
+    RUNS,
+    SHORT,
     SHORT_PREFIX,
+    STARTS,
     TAIL_MAX,
     covering_runs,
-    parts_field,
-    prefixes_field,
-    repetitive_runs_field,
-    runs_field,
-    short_field,
     start_chunks,
-    starts_field,
 )
 from index_mappings.tiers import INFIX_MIN
 from shop_directory.search.plan import AllOf, AnyOf, Below, Clause, Exact, Infix, NoneOf, Prefix
@@ -125,7 +122,7 @@ def _exact(index: OpenIndex, clause: Exact) -> tuple[Query, ...]:
 
 def _prefix(index: OpenIndex, clause: Prefix) -> tuple[Query, ...]:
     field, text = clause.field, clause.text
-    column = prefixes_field(field)
+    column = field + PREFIXES
     found = _term(index, column, text)
     if found is not None:
         return (found,)
@@ -133,7 +130,7 @@ def _prefix(index: OpenIndex, clause: Prefix) -> tuple[Query, ...]:
     if len(text) <= SHORT_PREFIX or not index.searcher.doc_freq(column, text[:SHORT_PREFIX]):
         return ()
     if len(text) > TAIL_MAX and field in _TAILS:
-        return _phrase(index, starts_field(field), start_chunks(text))
+        return _phrase(index, field + STARTS, start_chunks(text))
     terms = [term for term, _ in index.searcher.terms_with_prefix(field, text)]
     if len(terms) <= _MAX_ALTERNATIVES:
         return tuple([Query.term_query(index.schema, field, term, _BASIC) for term in terms])
@@ -151,12 +148,12 @@ def documents_of(index: OpenIndex, ranks: Sequence[str]) -> Query | None:
 def _infix(index: OpenIndex, clause: Infix) -> tuple[Query, ...]:
     field, text = clause.field, clause.text
     is_short = len(text) < INFIX_MIN
-    found = _term(index, short_field(field) if is_short else parts_field(field), text)
+    found = _term(index, field + (SHORT if is_short else PARTS), text)
     if found is not None or is_short:
         return () if found is None else (found,)
     return (
-        *_phrase(index, runs_field(field), covering_runs(text, PLAIN_RUNS)),
-        *_phrase(index, repetitive_runs_field(field), covering_runs(text, REPETITIVE_RUNS)),
+        *_phrase(index, field + RUNS, covering_runs(text, PLAIN_RUNS)),
+        *_phrase(index, field + REPETITIVE, covering_runs(text, REPETITIVE_RUNS)),
     )
 
 
@@ -198,10 +195,7 @@ def _all_of(index: OpenIndex, clause: AllOf) -> Query | None:
 
 
 def _possible(index: OpenIndex, clause: Clause) -> tuple[Query, ...]:
-    """The queries of which a document has to meet one to meet a clause.
-
-    A disjunction of disjunctions reads its documents twice, so the parts of both are alternatives.
-    """
+    """The queries of which one meets the clause; those of nested disjunctions are joined, or are read twice."""
     if not isinstance(clause, AnyOf | Exact | Prefix | Infix):
         query = query_of(index, clause)
         return () if query is None else (query,)

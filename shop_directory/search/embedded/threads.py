@@ -25,11 +25,7 @@ PLACES: Final = 64
 
 
 def threads_of_worker(workers: int) -> int:
-    """The threads of one of a machine's workers: two for each processor together, so that a caller's half is one.
-
-    More threads than processors make searches no faster: they take turns at the interpreter's lock, each on another
-    processor, whose caches lack what the thread works on.
-    """
+    """The threads of one of a machine's workers, two for each processor together: more are no faster."""
     return max(2, math.ceil(2 * (os.cpu_count() or 1) / workers))
 
 
@@ -54,10 +50,7 @@ class SearchThreads:
         self._shares: dict[str, _Share] = {}
 
     async def run(self, search: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a search in a thread, as soon as one is free.
-
-        EngineBusy if all places, or the caller's share, are taken.
-        """
+        """Run a search in a thread when one is free; EngineBusy if all places, or the caller's share, are taken."""
         caller = "" if (request := current()) is None else request.caller
         share = self._shares.get(caller) or _Share(asyncio.Semaphore(self._threads // 2 if caller else self._threads))
         if self._taken >= self._places or (caller and share.taken >= self._places // 2):

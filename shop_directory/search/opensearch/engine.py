@@ -1,9 +1,8 @@
 """The OpenSearch engine: one round trip per search, whose body is compiled from a plan; golden files have such bodies.
 
-The score of a hit is its tier: constant scores under a dis_max, sorted by score, then by rank (M2). Every search
-requires a complete result (E3): a timed-out search, a failed shard and an inexact total have status 200, and are errors
-nevertheless. A search has a time limit after which the cluster cancels it, as the cluster may not notice a closed
-connection.
+A hit's score is its tier, by constant scores under a dis_max (M2). Results must be complete (E3): time-outs, failed
+shards and inexact totals have status 200, and are errors. The cluster cancels a search after a time, as it may not
+notice a closed connection.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
@@ -28,7 +27,7 @@ from index_mappings.generations import (
     index_name,
     previous_alias,
 )
-from index_mappings.ngrams import prefixes_field, short_field, suffixes_field
+from index_mappings.ngrams import PREFIXES, SHORT, SUFFIXES
 from index_mappings.opensearch import PREFIX_MAX
 from index_mappings.tiers import INFIX_MIN
 from shop_directory.runtime.metrics import NO_METRICS, Metrics
@@ -216,8 +215,7 @@ class OpenSearchEngine:
         await self._client.close()
 
     async def _get(self, target: str, body: bytes, seconds: float) -> dict[str, Any]:
-        # The client's search methods take longer than all other parts of a request. Over a stale connection, aiohttp
-        # repeats a GET, and no POST.
+        # The client's search methods are slow. Over a stale connection, aiohttp repeats a GET, and no POST.
         transport = self._client.transport
         response: dict[str, Any] = await transport.perform_request("GET", target, body=body, timeout=seconds)
         return response
@@ -300,10 +298,7 @@ def _operations(found: Mapping[str, Any]) -> Operations | None:
 
 
 def search_body(request: SearchRequest, *, timeout_ms: int) -> dict[str, Any]:
-    """The body of a search whose shards may take `timeout_ms`; one that exceeds it counts as failed.
-
-    It has no list of fields to return: the index stores no others, and filtering them takes an eighth of a page's time.
-    """
+    """The body of a search whose shards fail after `timeout_ms`; the index stores no fields but the returned ones."""
     plan = request.plan
     if request.facets:
         shared = [clause for clause in plan.filters if all(clause in facet.filters for facet in request.facets)]
@@ -408,11 +403,11 @@ def _field_query(clause: Exact | Prefix | Infix | Below) -> dict[str, Any]:
         case Exact(field, texts):
             return {"terms": {field: list(texts)}}
         case Prefix(field, text):
-            return {"prefix": {field: text}} if len(text) > PREFIX_MAX else {"term": {prefixes_field(field): text}}
+            return {"prefix": {field: text}} if len(text) > PREFIX_MAX else {"term": {field + PREFIXES: text}}
         case Infix(field, text) if len(text) < INFIX_MIN:
-            return {"term": {short_field(field): text}}
+            return {"term": {field + SHORT: text}}
         case Infix(field, text):
-            return {"prefix": {suffixes_field(field): text}}
+            return {"prefix": {field + SUFFIXES: text}}
         case Below(field, bound):
             return {"range": {field: {"lt": bound}}}
 
@@ -436,10 +431,7 @@ def whole_query(plan: Plan) -> dict[str, Any]:
 
 
 def search_target(index: str, milliseconds: int) -> str:
-    """The request target of one search, which the cluster cancels after so many milliseconds.
-
-    The index is concrete, or empty if the body names a point in time instead.
-    """
+    """The target of one search, which is cancelled after so many milliseconds; a point in time needs no index."""
     path = f"/{quote(index)}" if index else ""
     return f"{path}/_search?allow_partial_search_results=false&cancel_after_time_interval={milliseconds}ms"
 

@@ -1,8 +1,4 @@
-"""The folder in which the processes of a machine share fetched files of typeaheads.
-
-One process at a time writes a file, under a temporary name, and renames it when it is complete and its SHA-256 is its
-name. So a file with a final name is valid, unless the disk or another program changed it later.
-"""
+"""The folder of fetched typeaheads: one process at a time writes a file, and renames it when its SHA-256 fits."""
 
 import fcntl
 import os
@@ -34,10 +30,7 @@ _GENERATIONS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FolderLocation:
-    """The folder for the files of typeaheads, and the most bytes that one typeahead may have there.
-
-    Without a path it is in the system's folder for temporary files.
-    """
+    """Where files of typeaheads are, by default in a temporary folder, and the most bytes of one typeahead."""
 
     path: Path | None = None
     most_bytes: int = 8 * 1024**3

@@ -1,8 +1,4 @@
-"""The client of a cluster: it retries on another node if a node fails, and excludes that node for a while (E3).
-
-All requests only read, so a retry is safe. A request that timed out is not retried: retries would multiply the load
-when the cluster is overloaded.
-"""
+"""The client of a cluster: another node is asked if one fails, not after a timeout, as load would grow (E3)."""
 
 import ssl
 from collections.abc import Collection, Mapping, Sequence
@@ -23,10 +19,7 @@ _MAX_CONNECTIONS: Final = 100
 
 
 def connect(urls: Sequence[str], timeout: float, access: ClusterAccess = OPEN_ACCESS) -> AsyncOpenSearch:
-    """A client that sends a request to each node at most once, and to another node only if a connection failed.
-
-    One attempt may take `timeout` seconds.
-    """
+    """A client that asks each node once, in `timeout` seconds, and another only if a connection failed."""
     return AsyncOpenSearch(
         list(urls),
         transport_class=NodeTransport,

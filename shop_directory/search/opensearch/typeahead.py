@@ -48,12 +48,7 @@ _LOCK_TIMEOUT_SECONDS: Final = 60.0
 # A random delay, so that services that see an announcement in the same second do not all start together.
 _MAX_JITTER_SECONDS: Final = 1.0
 _TRANSIENT_STATUSES: Final = frozenset(
-    (
-        HTTPStatus.TOO_MANY_REQUESTS,
-        HTTPStatus.BAD_GATEWAY,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        HTTPStatus.GATEWAY_TIMEOUT,
-    )
+    (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 )
 _LOG: Final = logging.getLogger(__name__)
 
@@ -85,18 +80,9 @@ class TypeaheadFetcher:
     """Opens typeaheads, whose files are fetched if they are not in the folder yet. Used by one event loop."""
 
     def __init__(
-        self,
-        client: AsyncOpenSearch,
-        prefix: str,
-        folder: Path,
-        most_bytes: int,
-        metrics: Metrics = NO_METRICS,
+        self, client: AsyncOpenSearch, prefix: str, folder: Path, most_bytes: int, metrics: Metrics = NO_METRICS
     ) -> None:
-        """Prepare; nothing is requested yet.
-
-        The caller closes the client. The folder is private to this user; processes may share it. `most_bytes` bounds
-        all files of one typeahead.
-        """
+        """Request nothing yet. The caller closes the client; processes of this user may share the folder."""
         self._client = client
         self._prefix = prefix
         self.directory = folder
@@ -305,10 +291,7 @@ def _is_transient(error: BaseException) -> bool:
 
 @contextmanager
 def translate_failures() -> Iterator[None]:
-    """Translate errors of the disk, the cluster and the checks to TypeaheadUnavailable.
-
-    GenerationGone without an index.
-    """
+    """Raise errors of the disk, the cluster and the checks as TypeaheadUnavailable; GenerationGone without an index."""
     try:
         yield
     except NotFoundError as error:

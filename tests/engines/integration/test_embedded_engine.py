@@ -35,7 +35,7 @@ from service.settings.service import Settings
 from shop_directory.runtime.request_context import bind_request, new_request_context
 from shop_directory.search.embedded import engine, queries
 from shop_directory.search.embedded.engine import EmbeddedBackend, TantivyEngine
-from shop_directory.search.embedded.order import Bands, DocumentCache
+from shop_directory.search.embedded.order import Bands, RankedReader
 from shop_directory.search.embedded.queries import OpenIndex, query_of
 from shop_directory.search.embedded.threads import SearchThreads, threads_of_worker
 from shop_directory.search.engine import SearchRequest
@@ -72,7 +72,7 @@ def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_
     directory = index_directory(tmp_path, world.stamp.generation, "shops")
     opened = tantivy.Index.open(str(directory))
     searcher = opened.searcher()
-    cached = DocumentCache(OpenIndex("shops", "rank", opened.schema, searcher), size=20)
+    cached = RankedReader(OpenIndex("shops", "rank", opened.schema, searcher), [], Bands(tmp_path, "g"), cached=20)
     addresses = [address for _, address in searcher.search(tantivy.Query.all_query(), limit=40).hits]
     right = {rank_key(None, document.id): document.id for document in built}
 
@@ -196,6 +196,30 @@ def test_very_many_shops_that_come_into_one_band_are_in_order(tmp_path: Path, ma
             assert world.found(tiers, offset, limit) == expected[offset : offset + limit]
 
 
+def _named(number: int, infixes: list[str]) -> ShopDocument:
+    line = shop("Any", f"d{number}.internal", id=f"s{number}")
+    return replace(project_shop(ShopRecord.model_validate(line)), infixes=tuple(infixes))
+
+
+def _index_of(documents: Sequence[ShopDocument], sampled: int = 0) -> OpenIndex:
+    """An index of these documents; the terms that are frequent in some of them are terms of it."""
+    index = tantivy.Index(schema("shops"))
+    writer = index.writer(heap_size=15_000_000, num_threads=1)
+    frequent = frequent_terms(ShopDocument, [*documents[:sampled]] * 4)
+    for document in documents:
+        writer.add_document(finished("shops", document, lambda _: 0, frequent))
+    writer.commit()
+    index.reload()
+    return OpenIndex("shops", "rank", index.schema, index.searcher())
+
+
+def _found(opened: OpenIndex, clause: Clause) -> set[int]:
+    """The numbers of the documents that meet a clause."""
+    query = query_of(opened, clause)
+    hits = () if query is None else opened.searcher.search(query, limit=300).hits
+    return {address.doc for _, address in hits}
+
+
 # Few characters, and longer texts that repeat themselves, so that parts occur often, and nearly.
 _TEXTS: Final = st.one_of(
     st.text("ab緑", min_size=1, max_size=9),
@@ -227,19 +251,9 @@ def test_the_engine_finds_exactly_the_shops_with_the_part(
     part = shops[0][0][cut:-cut] if cut else part
     if not is_part_evidence(part):
         return
-    index = tantivy.Index(schema("shops"))
-    writer = index.writer(heap_size=15_000_000, num_threads=1)
-    documents = [_named(number, texts) for number, texts in enumerate(shops)]
-    frequent = frequent_terms(ShopDocument, documents[:sampled] * 4)
-    for document in documents:
-        writer.add_document(finished("shops", document, lambda _: 0, frequent))
-    writer.commit()
-    index.reload()
-    opened = OpenIndex("shops", "rank", index.schema, index.searcher())
-    query = query_of(opened, Infix("infixes", part))
-    found = () if query is None else opened.searcher.search(query, limit=50).hits
+    opened = _index_of([_named(number, texts) for number, texts in enumerate(shops)], sampled)
     expected = {number for number, texts in enumerate(shops) if any(part in text for text in texts)}
-    assert {address.doc for _, address in found} == expected
+    assert _found(opened, Infix("infixes", part)) == expected
 
 
 @pytest.mark.rule("M3", "M8", "X4")
@@ -250,36 +264,18 @@ def test_a_prefix_of_any_length_finds_the_shops_that_begin_with_it(field: str, l
     longest = "ab" * 300
     sizes = (1, 2, 5, 6, 7, 8, 39, 40, 41, 198, 199, 200, 201, 599, 600)
     texts = [longest[:size] + end for size in sizes for end in ("", "z")]
-    index = tantivy.Index(schema("shops"))
-    writer = index.writer(heap_size=15_000_000, num_threads=1)
     documents = [replace(_named(number, [text]), **{field: (text,)}) for number, text in enumerate(texts)]  # type: ignore[arg-type]  # of texts
-    frequent = frequent_terms(ShopDocument, documents[:sampled] * 4)
-    for document in documents:
-        writer.add_document(finished("shops", document, lambda _: 0, frequent))
-    writer.commit()
-    index.reload()
-    opened = OpenIndex("shops", "rank", index.schema, index.searcher())
-    query = query_of(opened, Prefix(field, longest[:length]))
-    assert query is not None
-    found = {address.doc for _, address in opened.searcher.search(query, limit=len(texts)).hits}
-    assert found == {number for number, text in enumerate(texts) if text.startswith(longest[:length])}
+    opened = _index_of(documents, sampled)
+    expected = {number for number, text in enumerate(texts) if text.startswith(longest[:length])}
+    assert _found(opened, Prefix(field, longest[:length])) == expected
     assert query_of(opened, Prefix(field, "b" * length)) is None
 
 
 @pytest.mark.rule("M3", "M8", "X4")
 @pytest.mark.parametrize("count", [1, 8, 9, 49, 50, 51, 52, 200])
 def test_all_shops_that_begin_with_a_rare_prefix_are_found_however_many_there_are(count: int) -> None:
-    index = tantivy.Index(schema("shops"))
-    writer = index.writer(heap_size=15_000_000, num_threads=1)
-    for number in range(count):
-        document = replace(_named(number, []), full=(f"birch wood {number}",))
-        writer.add_document(finished("shops", document, lambda _: 0))
-    writer.commit()
-    index.reload()
-    opened = OpenIndex("shops", "rank", index.schema, index.searcher())
-    query = query_of(opened, Prefix("full", "birch wo"))
-    assert query is not None
-    assert len(opened.searcher.search(query, limit=count + 1).hits) == count
+    opened = _index_of([replace(_named(number, []), full=(f"birch wood {number}",)) for number in range(count)])
+    assert _found(opened, Prefix("full", "birch wo")) == {*range(count)}
 
 
 def test_the_terms_of_a_shop_grow_with_the_characters_of_its_names_whatever_words_these_have() -> None:
@@ -331,17 +327,9 @@ def test_a_long_prefix_finds_exactly_the_shops_with_a_key_that_begins_so(
         for names in shops
     ]
     prefix = [*keys[0], *shops[-1]][key % (len(keys[0]) + len(shops[-1]))][:length]
-    index = tantivy.Index(schema("shops"))
-    writer = index.writer(heap_size=15_000_000, num_threads=1)
-    for number, texts in enumerate(keys):
-        writer.add_document(finished("shops", replace(_named(number, []), other_keys=tuple(texts)), lambda _: 0))
-    writer.commit()
-    index.reload()
-    opened = OpenIndex("shops", "rank", index.schema, index.searcher())
-    query = query_of(opened, Prefix("other_keys", prefix))
-    found = () if query is None else opened.searcher.search(query, limit=50).hits
+    opened = _index_of([replace(_named(number, []), other_keys=tuple(texts)) for number, texts in enumerate(keys)])
     expected = {number for number, texts in enumerate(keys) if any(text.startswith(prefix) for text in texts)}
-    assert {address.doc for _, address in found} == expected
+    assert _found(opened, Prefix("other_keys", prefix)) == expected
 
 
 @pytest.mark.rule("V2")
@@ -376,11 +364,6 @@ async def test_a_kept_number_of_hits_changes_no_page(tmp_path: Path, monkeypatch
             assert await snapshot.find(query) == first
             assert len(first.shops) == min(limit, first.total - offset) > 0
     await backend.close()
-
-
-def _named(number: int, infixes: list[str]) -> ShopDocument:
-    line = shop("Any", f"d{number}.internal", id=f"s{number}")
-    return replace(project_shop(ShopRecord.model_validate(line)), infixes=tuple(infixes))
 
 
 # Characters that are next to one another in Unicode share most of their bytes, which makes the automaton small.

@@ -117,15 +117,6 @@ async def test_while_one_request_refreshes_the_stamp_the_others_use_a_recently_c
     assert (await asking, await waiting, published.asked) == (_SECOND, _SECOND, 2)
 
 
-@pytest.mark.rule("C1")
-async def test_a_refresh_never_answers_from_the_cache() -> None:
-    published = Published(_FIRST)
-    live = LiveStamp(published, HandClock())
-    assert await live.current() == _FIRST
-    published.says = _SECOND
-    assert (await live.reload(), await live.current(), published.asked) == (_SECOND, _SECOND, 2)
-
-
 @pytest.mark.rule("C1.stale", "E3")
 async def test_an_unconfirmed_stamp_is_trusted_for_two_seconds_and_then_no_longer() -> None:
     clock, published = HandClock(), Published(_FIRST)

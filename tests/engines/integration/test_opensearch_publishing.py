@@ -42,8 +42,6 @@ from tests.support.real.node_build import NodeBuild
 from tests.support.real.opensearch import OpenSearchCluster, OpenSearchNode
 
 pytestmark = pytest.mark.opensearch
-
-
 _KINDS: Final = (*DOCUMENTS, STAMP)
 SHOPS: Final = 120
 # Small requests, two at a time, so that there is more than one segment before.
@@ -414,10 +412,7 @@ async def test_a_search_that_ran_out_of_time_is_never_a_part_of_the_answer(
 
 @pytest.mark.rule("E3", "C2.one_generation")
 async def test_a_deleted_index_is_a_generation_that_is_gone(
-    opensearch_engine: Engine,
-    opensearch_location: OpenSearchLocation,
-    client: OpenSearch,
-    asked_documents: Documents,
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, asked_documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, asked_documents)
     snapshot = await opensearch_engine.backend.snapshot()
@@ -432,10 +427,7 @@ async def test_a_deleted_index_is_a_generation_that_is_gone(
 @pytest.mark.fast
 @pytest.mark.rule("E3", "A6.whole", "I58")
 async def test_a_closed_index_is_a_failure_and_one_with_red_shards_answers_in_whole_or_not_at_all(
-    opensearch_engine: Engine,
-    opensearch_location: OpenSearchLocation,
-    client: OpenSearch,
-    asked_documents: Documents,
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, asked_documents: Documents
 ) -> None:
     stamp = publish(opensearch_engine.sink, asked_documents)
     snapshot = await opensearch_engine.backend.snapshot()
@@ -455,17 +447,12 @@ async def test_a_closed_index_is_a_failure_and_one_with_red_shards_answers_in_wh
 
 @pytest.mark.rule("E3", "G1")
 async def test_an_alias_on_two_generations_is_a_failure(
-    opensearch_engine: Engine,
-    opensearch_location: OpenSearchLocation,
-    client: OpenSearch,
-    asked_documents: Documents,
+    opensearch_engine: Engine, opensearch_location: OpenSearchLocation, client: OpenSearch, asked_documents: Documents
 ) -> None:
     first, second = (publish(opensearch_engine.sink, asked_documents) for _ in range(2))
     assert (await opensearch_engine.backend.snapshot()).stamp == second
-    old, alias = (
-        index_name(opensearch_location.prefix, STAMP, first.generation),
-        alias_name(opensearch_location.prefix, STAMP),
-    )
+    prefix = opensearch_location.prefix
+    old, alias = index_name(prefix, STAMP, first.generation), alias_name(prefix, STAMP)
     client.indices.put_alias(index=old, name=alias)
     with pytest.raises(BackendUnavailable) as failure:
         await opensearch_engine.backend.refresh()
@@ -494,10 +481,7 @@ async def test_a_request_past_the_time_limit_is_a_failure(
 
 @pytest.mark.rule("E3", "C1")
 async def test_the_stamp_of_a_node_that_takes_half_a_second_for_each_answer_is_read(
-    opensearch_location: OpenSearchLocation,
-    opensearch_engine: Engine,
-    asked_documents: Documents,
-    tmp_path: Path,
+    opensearch_location: OpenSearchLocation, opensearch_engine: Engine, asked_documents: Documents, tmp_path: Path
 ) -> None:
     stamp = publish(opensearch_engine.sink, asked_documents)
     with counting_relay(opensearch_location.url) as relay:

@@ -234,9 +234,7 @@ def _followed(changes: ChangeSource | None, sink: Sink, states: States) -> dict[
 
 @pytest.mark.rule("G1", "G3")
 def test_the_same_catalogue_through_sql_and_ndjson_gives_identical_indices(
-    database: Database,
-    engine: Engine,
-    tmp_path: Path,
+    database: Database, engine: Engine, tmp_path: Path
 ) -> None:
     load(database, SAMPLE)
     mapping = tmp_path / "mapping.toml"

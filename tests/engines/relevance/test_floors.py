@@ -27,16 +27,9 @@ from tests.support.reference.backend import ReferenceBackend
 from tests.support.worlds import opensearch_world
 
 _SUGGEST_8: Final = {
-    "prefix": 0.99,
-    "exact_name": 0.99,
-    "typo_prefix": 0.97,
-    "diacritic": 0.99,
-    "native_script": 0.99,
-    "domain_fragment": 0.99,
-    "multiword": 0.99,
-    "name+category": 0.97,
-    "real_variant": 0.94,
-}
+    "prefix": 0.99, "exact_name": 0.99, "typo_prefix": 0.97, "diacritic": 0.99, "native_script": 0.99,
+    "domain_fragment": 0.99, "multiword": 0.99, "name+category": 0.97, "real_variant": 0.94,
+}  # fmt: skip
 _FIND_8: Final = {"exact_name": 0.97, "multiword": 0.97, "name+category": 0.97, "domain_fragment": 0.97}
 # The figure that typing gives today, with a little room: a change that costs keystrokes is to be noticed.
 _KEYSTROKES: Final = 2.55
@@ -78,32 +71,14 @@ async def _all_pages(backend: SearchBackend) -> list[list[Shop]]:
 _INVENTED: Final = 20_000
 # A little under what is measured today; decision 23 has the figures, docs/performance.md those among 100,000.
 _SUCCESS_8: Final = {
-    "prefix": 0.95,
-    "typo_prefix": 0.94,
-    "exact_name": 0.99,
-    "domain_fragment": 0.98,
-    "multiword": 0.985,
-    "name+category": 0.98,
-    "diacritic": 0.985,
-    "native_script": 0.98,
-    "real_variant": 0.93,
-    "3 characters": 0.81,
-    "4 characters": 0.93,
-    "5 characters": 0.955,
-    "typo in seven": 0.935,
-}
+    "prefix": 0.95, "typo_prefix": 0.94, "exact_name": 0.99, "domain_fragment": 0.98, "multiword": 0.985,
+    "name+category": 0.98, "diacritic": 0.985, "native_script": 0.98, "real_variant": 0.93, "3 characters": 0.81,
+    "4 characters": 0.93, "5 characters": 0.955, "typo in seven": 0.935,
+}  # fmt: skip
 _SUCCESS_1: Final = {
-    "exact_name": 0.99,
-    "domain_fragment": 0.93,
-    "name+category": 0.99,
-    "multiword": 0.89,
-    "real_variant": 0.82,
-    "prefix": 0.64,
-    "native_script": 0.87,
-    "diacritic": 0.93,
-    "3 characters": 0.36,
-    "5 characters": 0.71,
-}
+    "exact_name": 0.99, "domain_fragment": 0.93, "name+category": 0.99, "multiword": 0.89, "real_variant": 0.82,
+    "prefix": 0.64, "native_script": 0.87, "diacritic": 0.93, "3 characters": 0.36, "5 characters": 0.71,
+}  # fmt: skip
 _MIXED_KEYSTROKES: Final = 3.3
 
 
@@ -165,24 +140,13 @@ async def test_few_wishes_find_nothing_or_a_shop_of_another_category_first(dev_d
 
 # A little under what is measured today (docs/performance.md): with a right category first, and among three.
 _TYPED: Final = {
-    "own, whole": (0.99, 1.0),
-    "own, cut": (0.88, 0.98),
-    "own, with shop": (0.97, 0.98),
-    "other language, whole": (0.99, 1.0),
-    "other language, cut": (0.89, 0.98),
-    "other language, with shop": (0.98, 0.99),
-    "synonym, whole": (0.97, 0.99),
-    "synonym, cut": (0.83, 0.95),
+    "own, whole": (0.99, 1.0), "own, cut": (0.88, 0.98), "own, with shop": (0.97, 0.98),
+    "other language, whole": (0.99, 1.0), "other language, cut": (0.89, 0.98),
+    "other language, with shop": (0.98, 0.99), "synonym, whole": (0.97, 0.99), "synonym, cut": (0.83, 0.95),
     "synonym, with shop": (0.97, 0.99),
-}
+}  # fmt: skip
 # Never more: categories shown a query for shops that none of the meant shops carries.
-_WRONG: Final = {
-    "prefix": 1.35,
-    "exact_name": 0.3,
-    "multiword": 0.5,
-    "typo_prefix": 0.15,
-    "real_variant": 0.3,
-}
+_WRONG: Final = {"prefix": 1.35, "exact_name": 0.3, "multiword": 0.5, "typo_prefix": 0.15, "real_variant": 0.3}
 
 
 @pytest.mark.rule("I5", "M10")

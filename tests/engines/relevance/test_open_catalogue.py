@@ -12,37 +12,15 @@ from tests.support.open_data import real_package
 
 # What is typed, and the beginning of the domain that has to come first.
 TYPED: Final = {
-    "iekea": "ikea.",
-    "adiads": "adidas.",
-    "zaara": "zara.",
-    "h and m": "hm.",
-    "lidel": "lidl.",
-    "carefour": "carrefour.",
-    "walmrat": "walmart.",
-    "cotsco": "costco.",
-    "decatlon": "decathlon.",
-    "sephroa": "sephora.",
-    "mediamrkt": "mediamarkt.",
-    "pumma": "puma.",
-    "rossman": "rossmann.",
-    "uniqulo": "uniqlo.",
-    "primrak": "primark.",
-    "best buuy": "bestbuy.",
-    "swarovsky": "swarovski.",
-    "pandroa": "pandora.",
-    "toys r u": "toysrus.",
-    "gamestpo": "gamestop.",
-    "leroy merln": "leroymerlin.",
-    "tiffanny": "tiffany.",
-    "louis vuiton": "louisvuitton.",
-    "nikee": "nike.",
-    "sainsburry": "sainsburys.",
-    "marks & spencr": "marksandspencer.",
-    "wooolworths": "woolworths.",
-    "skechrs": "skechers.",
-    "foot loker": "footlocker.",
-    "ユニクロ": "uniqlo.",
-}
+    "iekea": "ikea.", "adiads": "adidas.", "zaara": "zara.", "h and m": "hm.", "lidel": "lidl.",
+    "carefour": "carrefour.", "walmrat": "walmart.", "cotsco": "costco.", "decatlon": "decathlon.",
+    "sephroa": "sephora.", "mediamrkt": "mediamarkt.", "pumma": "puma.", "rossman": "rossmann.", "uniqulo": "uniqlo.",
+    "primrak": "primark.", "best buuy": "bestbuy.", "swarovsky": "swarovski.", "pandroa": "pandora.",
+    "toys r u": "toysrus.", "gamestpo": "gamestop.", "leroy merln": "leroymerlin.", "tiffanny": "tiffany.",
+    "louis vuiton": "louisvuitton.", "nikee": "nike.", "sainsburry": "sainsburys.",
+    "marks & spencr": "marksandspencer.", "wooolworths": "woolworths.", "skechrs": "skechers.",
+    "foot loker": "footlocker.", "ユニクロ": "uniqlo.",
+}  # fmt: skip
 assert len(TYPED) == 30
 
 

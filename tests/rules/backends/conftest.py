@@ -1,9 +1,9 @@
 """Every test of this directory runs on every backend."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.support.catalogues import Lines
 class Directory(Protocol):
     """Builds a directory of shops, and of other records by the names of their types."""
 
-    async def __call__(self, shops: Lines, **others: Lines) -> Snapshot:
+    async def __call__(self, *shops: Mapping[str, Any], **others: Lines) -> Snapshot:
         """Build it and return its snapshot."""
 
 
@@ -31,7 +31,7 @@ async def directory(opener: Opener, tmp_path: Path) -> AsyncIterator[Directory]:
     async with AsyncExitStack() as stack:
         built = 0
 
-        async def build(shops: Lines, **others: Lines) -> Snapshot:
+        async def build(*shops: Mapping[str, Any], **others: Lines) -> Snapshot:
             nonlocal built
             built += 1
             backend = await stack.enter_async_context(opener(shops, tmp_path / str(built), **others))

@@ -34,20 +34,9 @@ _ASKED = (
 # What is around main labels.
 _AROUND = ("de", "uk", "co", "com", "internal", "blogspot", "рф", "k", "shop")
 _LABELS = (
-    "marks",
-    "mars-shop",
-    "mueller",
-    "gardena",
-    "shop",
-    "a1",
-    "xn--ob-eka",
-    "store",
-    "k",
-    "book-books",
-    "zoe",
-    "de",
+    "marks", "mars-shop", "mueller", "gardena", "shop", "a1", "xn--ob-eka", "store", "k", "book-books", "zoe", "de",
     "uk",
-)
+)  # fmt: skip
 _SUFFIXES = ("internal", "com", "co.uk", "de", "blogspot.com", "xn--p1ai")
 
 names = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=4).flatmap(

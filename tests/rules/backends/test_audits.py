@@ -21,7 +21,7 @@ KINDS: Final = [
 @pytest.mark.rule("F17", "A12")
 async def test_an_audit_shows_shops_as_a_search_does_but_for_their_offers(directory: Directory) -> None:
     world = await directory(
-        [shop("Nord", id="s1"), shop("Nord Sud", id="s2", aliases=["Nord"])], offers=[offer("o1", "s1")]
+        shop("Nord", id="s1"), shop("Nord Sud", id="s2", aliases=["Nord"]), offers=[offer("o1", "s1")]
     )
     (nord, sud) = [{**view, "offers": ()} for view in (await call(world, FIND_SHOP, query="nord"))["results"]]
     pair = await call(world, RESOLVE_CONFLICT, from_shop_id="s1", to_shop_id="s2")
@@ -33,7 +33,7 @@ async def test_an_audit_shows_shops_as_a_search_does_but_for_their_offers(direct
 @pytest.mark.rule("A12", "V2", "I6")
 async def test_an_audit_says_which_of_its_references_is_of_no_shop(directory: Directory) -> None:
     world = await directory(
-        [shop("Nord", "nord.internal", id="s1"), shop("Hidden", id="hidden", visibility="under_review")]
+        shop("Nord", "nord.internal", id="s1"), shop("Hidden", id="hidden", visibility="under_review")
     )
     absent = "The directory has no shop with this id or domain."
     named = f"{absent} To look up a shop by name, call find_shop."
@@ -69,11 +69,9 @@ def _candidates(answer: dict[str, Any]) -> list[str]:
 @pytest.mark.rule("A12", "I66")
 async def test_a_pair_is_shown_with_both_shops_evidence_effects_and_verdict(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Nord", "nord.de", id="s1", categories=["a", "b"], countries=["DE"], aliases=["Nordlicht"]),
-            shop("Nordlicht", "nord.co.uk", id="s2", categories=["b"], countries=["DE", "GB"]),
-            shop("Third", "third.internal", id="s3", categories=["b"]),
-        ],
+        shop("Nord", "nord.de", id="s1", categories=["a", "b"], countries=["DE"], aliases=["Nordlicht"]),
+        shop("Nordlicht", "nord.co.uk", id="s2", categories=["b"], countries=["DE", "GB"]),
+        shop("Third", "third.internal", id="s3", categories=["b"]),
         coupons=[
             coupon("SAVE", "s1"),
             coupon("ONE", "s1"),
@@ -100,10 +98,7 @@ async def test_a_pair_is_shown_with_both_shops_evidence_effects_and_verdict(dire
         "categories": "shared categories: b",
         "markets": "shared markets: DE",
     }
-    assert (answer["effects"], answer["verdict"]) == (
-        {"coupons": 5, "offers": 3, "duplicate_codes": 1},
-        "likely_same",
-    )
+    assert (answer["effects"], answer["verdict"]) == ({"coupons": 5, "offers": 3, "duplicate_codes": 1}, "likely_same")
     back = await _audit(world, "s2", "s1")
     assert (_agreeing(back), back["effects"], back["verdict"]) == (_agreeing(answer), answer["effects"], "likely_same")
     apart = await _audit(world, "s1", "s3")
@@ -116,22 +111,20 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_come_by_v
     directory: Directory,
 ) -> None:
     world = await directory(
-        [
-            shop("Nord", "nord.de", id="s1", categories=["a"], aliases=["Nordlicht"]),
-            shop("Shop of Nord", "shop.nord.de", id="sub", categories=["b"]),
-            shop("Nord", "nord.fr", id="twin", categories=["a"]),
-            shop("Nordlicht", "licht.internal", id="alias", categories=["b"], popularity=5),
-            shop("Label", "nord.co.uk", id="label", categories=["b"], popularity=1),
-            shop("Hyphen", "no-rd.internal", id="hyphen", categories=["b"]),
-            shop("Moved", "moved.internal", id="moved", categories=["b"], popularity=9),
-            shop("Other", "other.internal", id="other", categories=["a"], popularity=99),
-            shop("Alder", "twi-g.internal", id="alder", categories=["c"]),
-            shop("Birch", "t-wig.example", id="birch", categories=["d"]),
-            shop("The Fern", "twice.internal", id="article", categories=["c"]),
-            shop("Fern", "once.example", id="fern", categories=["d"]),
-            shop("Nord", "nord.es", id="hidden", categories=["a"], visibility="under_review"),
-            shop("Gone", "gone.internal", id="gone", visibility="removed"),
-        ],
+        shop("Nord", "nord.de", id="s1", categories=["a"], aliases=["Nordlicht"]),
+        shop("Shop of Nord", "shop.nord.de", id="sub", categories=["b"]),
+        shop("Nord", "nord.fr", id="twin", categories=["a"]),
+        shop("Nordlicht", "licht.internal", id="alias", categories=["b"], popularity=5),
+        shop("Label", "nord.co.uk", id="label", categories=["b"], popularity=1),
+        shop("Hyphen", "no-rd.internal", id="hyphen", categories=["b"]),
+        shop("Moved", "moved.internal", id="moved", categories=["b"], popularity=9),
+        shop("Other", "other.internal", id="other", categories=["a"], popularity=99),
+        shop("Alder", "twi-g.internal", id="alder", categories=["c"]),
+        shop("Birch", "t-wig.example", id="birch", categories=["d"]),
+        shop("The Fern", "twice.internal", id="article", categories=["c"]),
+        shop("Fern", "once.example", id="fern", categories=["d"]),
+        shop("Nord", "nord.es", id="hidden", categories=["a"], visibility="under_review"),
+        shop("Gone", "gone.internal", id="gone", visibility="removed"),
         coupons=[coupon("A", "s1"), coupon("a", "twin")],
         redirects=[redirect("moved.internal", "nord.de"), redirect("nord.de", "gone.internal")],
     )
@@ -152,7 +145,7 @@ async def test_candidates_share_a_domain_part_a_name_or_a_redirect_and_come_by_v
 async def test_at_most_ten_candidates_are_shown_the_best_of_all(directory: Directory) -> None:
     twins = [shop("Nord", f"n{n}.internal", id=f"t{n:02}", popularity=n, categories=["b"]) for n in range(15)]
     best = shop("Nord", "nord.fr", id="best", categories=["b"])
-    world = await directory([shop("Nord", "nord.de", id="s1", categories=["a"]), *twins, best])
+    world = await directory(shop("Nord", "nord.de", id="s1", categories=["a"]), *twins, best)
     assert _candidates(await _audit(world, "s1")) == ["best", *(f"t{n:02}" for n in range(14, 5, -1))]
 
 
@@ -161,12 +154,10 @@ async def test_at_most_ten_candidates_are_shown_the_best_of_all(directory: Direc
 async def test_candidates_on_a_crowded_domain_come_behind_a_likely_one(directory: Directory, twins: int) -> None:
     # By name and domain alone each twin would be likely the same; the crowding shop is the last of all.
     world = await directory(
-        [
-            shop("Nord", "nord.de", id="s1"),
-            *(shop("Nord", f"n{n}.nord.de", id=f"t{n:03}", popularity=1) for n in range(twins)),
-            shop("Moved", "moved.internal", id="moved", popularity=0),
-            shop("Quelle", "quelle.nord.de", id="quelle", popularity=0),
-        ],
+        shop("Nord", "nord.de", id="s1"),
+        *(shop("Nord", f"n{n}.nord.de", id=f"t{n:03}", popularity=1) for n in range(twins)),
+        shop("Moved", "moved.internal", id="moved", popularity=0),
+        shop("Quelle", "quelle.nord.de", id="quelle", popularity=0),
         redirects=[redirect("moved.internal", "nord.de")],
     )
     found = [(audit["to"]["id"], audit["verdict"]) for audit in (await _audit(world, "s1"))["candidates"]]
@@ -178,12 +169,10 @@ async def test_candidates_on_a_crowded_domain_come_behind_a_likely_one(directory
 @pytest.mark.rule("A12")
 async def test_a_likely_candidate_is_shown_behind_more_popular_ones_than_are_compared(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Nord", "nord.de", id="s1"),
-            *(shop("Nord", f"n{n}.internal", id=f"t{n:03}", popularity=1) for n in range(210)),
-            shop("Moved", "moved.internal", id="moved", popularity=0),
-            shop("NORD", "shop.nord.de", id="twin", popularity=0),
-        ],
+        shop("Nord", "nord.de", id="s1"),
+        *(shop("Nord", f"n{n}.internal", id=f"t{n:03}", popularity=1) for n in range(210)),
+        shop("Moved", "moved.internal", id="moved", popularity=0),
+        shop("NORD", "shop.nord.de", id="twin", popularity=0),
         redirects=[redirect("moved.internal", "nord.de")],
     )
     found = [(audit["to"]["id"], audit["verdict"]) for audit in (await _audit(world, "s1"))["candidates"]]
@@ -195,7 +184,8 @@ async def test_an_absent_shop_is_not_found_on_either_side_and_the_same_shop_twic
     directory: Directory,
 ) -> None:
     world = await directory(
-        [shop("Nord", "nord.de", id="s1"), shop("Hidden", "hidden.internal", id="h", visibility="under_review")],
+        shop("Nord", "nord.de", id="s1"),
+        shop("Hidden", "hidden.internal", id="h", visibility="under_review"),
         redirects=[redirect("hidden.internal", "nord.de")],
     )
     for reference in ("h", "hidden.internal", "nobody", "nobody.internal", "!"):
@@ -216,7 +206,8 @@ async def test_an_absent_shop_is_not_found_on_either_side_and_the_same_shop_twic
 @pytest.mark.rule("A12")
 async def test_effects_are_exact_for_more_codes_than_one_look_takes(directory: Directory) -> None:
     world = await directory(
-        [shop("Nord", id="s1"), shop("Sud", id="s2")],
+        shop("Nord", id="s1"),
+        shop("Sud", id="s2"),
         coupons=[
             *(coupon(f"C{n}", "s1") for n in range(1_205)),
             *(coupon(f"c{n}", "s2", id=f"s2-{n}") for n in range(3, 1_300, 2)),
@@ -245,7 +236,7 @@ async def test_a_third_shop_without_the_name_on_the_domain_of_a_pair_leaves_the_
         ([same_name, third], "insufficient_evidence", crowded),
         ([transliterated], "insufficient_evidence", crowded),
     ):
-        world = await directory([*pair, *others])
+        world = await directory(*pair, *others)
         for start, end in (("s1", "s2"), ("s2", "s1")):
             audit = await _audit(world, start, end)
             assert (audit["verdict"], audit["evidence"][0]["detail"]) == (expected, detail)
@@ -256,7 +247,7 @@ async def test_a_third_shop_without_the_name_on_the_domain_of_a_pair_leaves_the_
 @pytest.mark.rule("A12")
 async def test_a_third_shop_is_found_behind_more_shops_of_the_name_than_one_look_takes(directory: Directory) -> None:
     many = [shop("Nord", f"n{n}.nord.de", id=f"s{n:03}", popularity=1) for n in range(60)]
-    world = await directory([*many, shop("Quelle", "quelle.nord.de", id="last", popularity=0)])
+    world = await directory(*many, shop("Quelle", "quelle.nord.de", id="last", popularity=0))
     assert (await _audit(world, "s000", "s001"))["verdict"] == "insufficient_evidence"
-    world = await directory(many)
+    world = await directory(*many)
     assert (await _audit(world, "s000", "s001"))["verdict"] == "likely_same"

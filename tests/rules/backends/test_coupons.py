@@ -50,7 +50,7 @@ def _numbers(answer: dict[str, Any]) -> tuple[int, ...]:
 async def test_codes_of_any_script_are_listed_in_nfc_and_compared_by_their_case_fold(directory: Directory) -> None:
     shops = [shop("Nord", "nord.internal", id="s1"), shop("Sud", "sud.internal", id="s2")]
     world = await directory(
-        shops,
+        *shops,
         coupons=[
             coupon("A\u0308RGER", "s1", id="c1"),
             coupon("割引10", "s1", id="c2"),
@@ -66,50 +66,22 @@ async def test_codes_of_any_script_are_listed_in_nfc_and_compared_by_their_case_
 
 @pytest.mark.rule("A4", "A13", "I16", "I17", "I18", "I39")
 async def test_a_coupon_is_shown_with_all_that_is_stated_and_null_for_the_rest(directory: Directory) -> None:
-    world = await directory(
-        [shop("Nord", "nord.internal", id="s1")],
-        coupons=[
-            coupon(
-                "SAVE5",
-                "s1",
-                title="Five off",
-                discount={"kind": "amount", "value": "5.00", "currency": "EUR"},
-                min_order={"amount": "20", "currency": "EUR"},
-                countries=["DE"],
-                valid_from="2031-05-06T13:59:59+02:00",
-                valid_until="2031-05-06",
-                source="newsletter",
-                **APPLIED,
-            ),
-            coupon("PLAIN", "s1", discount={"kind": "free_shipping"}),
-        ],
-    )
+    discount, least = {"kind": "amount", "value": "5.00", "currency": "EUR"}, {"amount": "20", "currency": "EUR"}
+    same = {"title": "Five off", "discount": discount, "countries": ["DE"], "source": "newsletter"}
+    valid = {"valid_from": "2031-05-06T13:59:59+02:00", "valid_until": "2031-05-06"}
+    stated = coupon("SAVE5", "s1", **same, min_order=least, **valid, **APPLIED)
+    unstated = coupon("PLAIN", "s1", discount={"kind": "free_shipping"})
+    world = await directory(shop("Nord", "nord.internal", id="s1"), coupons=[stated, unstated])
     nord = {"id": "s1", "domain": "nord.internal", "name": "Nord"}
+    five = {
+        **same, "code": "SAVE5", "minOrder": least, "shop": nord,
+        "validFrom": "2031-05-06T11:59:59Z", "validUntil": "2031-05-06T23:59:59Z",
+        "verificationStatus": "verified_applied", "lastVerifiedAt": "2031-05-01T00:00:00Z",
+    }  # fmt: skip
+    free = {"kind": "free_shipping", "value": None, "currency": None}
+    plain = {**dict.fromkeys(five), "code": "PLAIN", "discount": free, "shop": nord, "verificationStatus": "unverified"}
     assert await _list(world, shop_domain="nord.internal") == {
-        "results": [
-            {
-                "code": "SAVE5",
-                "title": "Five off",
-                "discount": {"kind": "amount", "value": "5.00", "currency": "EUR"},
-                "minOrder": {"amount": "20", "currency": "EUR"},
-                "countries": ["DE"],
-                "shop": nord,
-                "validFrom": "2031-05-06T11:59:59Z",
-                "validUntil": "2031-05-06T23:59:59Z",
-                "verificationStatus": "verified_applied",
-                "lastVerifiedAt": "2031-05-01T00:00:00Z",
-                "source": "newsletter",
-            },
-            {
-                "code": "PLAIN",
-                "discount": {"kind": "free_shipping", "value": None, "currency": None},
-                "shop": nord,
-                "verificationStatus": "unverified",
-                **dict.fromkeys(
-                    ("title", "minOrder", "countries", "validFrom", "validUntil", "lastVerifiedAt", "source")
-                ),
-            },
-        ],
+        "results": [five, plain],
         "total_count": 2,
         "withheld": {"expired": 0, "verified_rejected": 0, "reserved_test_domain": 0, "policy": 0},
         "note": "2 codes found: 2 usable, 0 expired, 0 rejected in a real checkout, 0 on reserved test domains, "
@@ -122,7 +94,8 @@ async def test_each_reason_withholds_and_of_several_the_first_counts(directory: 
     blocked = {"blocked_channels": ["rest"]}
     expired = {"valid_until": PAST}
     world = await directory(
-        [shop("Nord", "nord.internal", id="s1"), shop("Try", "try.test", id="t1")],
+        shop("Nord", "nord.internal", id="s1"),
+        shop("Try", "try.test", id="t1"),
         coupons=[
             coupon("GOOD", "s1", valid_until=FUTURE),
             coupon("EXPIRED", "s1", **expired),
@@ -147,7 +120,7 @@ async def test_each_reason_withholds_and_of_several_the_first_counts(directory: 
 async def test_a_code_that_has_not_begun_is_in_neither_number(directory: Directory) -> None:
     later = NOW + timedelta(microseconds=1)
     world = await directory(
-        [shop("Nord", id="s1")],
+        shop("Nord", id="s1"),
         coupons=[
             coupon("NOW", "s1", valid_from=NOW.isoformat()),
             coupon("LATER", "s1", valid_from=later.isoformat()),
@@ -173,7 +146,7 @@ async def test_a_code_that_has_not_begun_is_in_neither_number(directory: Directo
 async def test_a_code_is_usable_at_its_last_microsecond_and_expired_one_later(
     directory: Directory, until: str, last_second: str
 ) -> None:
-    world = await directory([shop("Nord", id="s1")], coupons=[coupon("SAVE", "s1", valid_until=until)])
+    world = await directory(shop("Nord", id="s1"), coupons=[coupon("SAVE", "s1", valid_until=until)])
     last = datetime.fromisoformat(last_second)
     assert _numbers(await _list(world, shop_domain="s1", now=last)) == (1, 0, 0, 0, 0)
     assert _numbers(await _list(world, now=last + timedelta(microseconds=1))) == (0, 1, 0, 0, 0)
@@ -182,7 +155,9 @@ async def test_a_code_is_usable_at_its_last_microsecond_and_expired_one_later(
 @pytest.mark.rule("F3", "F4", "V2")
 async def test_a_shop_is_found_by_a_code_from_its_first_to_its_last_second(directory: Directory) -> None:
     world = await directory(
-        [shop("Nord", id="s1"), shop("Sud", id="s2"), shop("Hidden", id="h", visibility="under_review")],
+        shop("Nord", id="s1"),
+        shop("Sud", id="s2"),
+        shop("Hidden", id="h", visibility="under_review"),
         coupons=[
             coupon("FIRST", "s1", valid_from="2031-05-06T10:00:00Z", valid_until="2031-05-06T11:00:00Z"),
             coupon("SECOND", "s1", valid_from="2031-05-06T10:30:00Z", valid_until="2031-05-06T12:59:59Z"),
@@ -204,7 +179,7 @@ async def test_a_policy_hides_a_code_on_its_channels_and_in_its_countries_where_
     directory: Directory,
 ) -> None:
     world = await directory(
-        [shop("Nord", id="s1")],
+        shop("Nord", id="s1"),
         coupons=[
             coupon("NOT-MCP", "s1", blocked_channels=["mcp"]),
             coupon("NOT-AT", "s1", blocked_countries=["AT", "CH"]),
@@ -241,7 +216,7 @@ async def test_a_code_counts_only_where_it_is_valid_and_with_verified_code_only_
 ) -> None:
     ships = {"destinations": ["AT", "DE", "CH"]}
     world = await directory(
-        [shop(name, id=name.lower(), countries=["AT", "DE"]) for name in ("Nord", "Ost", "Sud", "West", "Mitte")],
+        *[shop(name, id=name.lower(), countries=["AT", "DE"]) for name in ("Nord", "Ost", "Sud", "West", "Mitte")],
         shipping=[shipping(shop_id, **ships) for shop_id in ("nord", "ost", "sud", "west", "mitte")],
         coupons=[
             coupon("GERMAN", "nord", countries=["DE"]),
@@ -280,7 +255,7 @@ async def test_a_bike_shop_that_ships_to_austria_and_has_a_code_that_works_is_on
     names = ("Right", "German", "Untested", "Expired", "Elsewhere", "Home")
     right, german, untested, expired, elsewhere, home = [name.lower() for name in names]
     world = await directory(
-        [shop(name, f"{name}.internal".lower(), id=name.lower(), categories=["bicycles"]) for name in names],
+        *[shop(name, f"{name}.internal".lower(), id=name.lower(), categories=["bicycles"]) for name in names],
         categories=[{"slug": "bicycles", "name": "Bicycles", "synonyms": ["bike"]}],
         shipping=[
             *(shipping(name, destinations=["EU"]) for name in (right, german, untested, expired)),
@@ -316,7 +291,7 @@ async def test_applied_codes_come_first_then_the_last_verified_then_the_smaller_
         if time
     ]
     same = [coupon("SAME-2", "s2", id="B"), coupon("SAME-1", "s2", id="A"), coupon("SAME-3", "s2", id="_")]
-    world = await directory([shop("Nord", id="s1"), shop("Sud", id="s2")], coupons=[*unverified, *applied, *same])
+    world = await directory(shop("Nord", id="s1"), shop("Sud", id="s2"), coupons=[*unverified, *applied, *same])
     assert _codes(await _list(world)) == ["A3", "A2", "A1", "U3", "U2", "U1", "SAME-1", "SAME-2", "SAME-3", "U0"]
     assert _codes(await _list(world, shop_domain="s1")) == ["A3", "A2", "A1", "U3", "U2", "U1", "U0"]
 
@@ -327,7 +302,8 @@ async def test_over_a_thousand_usable_codes_are_all_listed_in_order_of_one_shop_
 ) -> None:
     numbered = [coupon(f"C{n:04}", "s1", id=f"c{n:04}") for n in range(MANY)]
     world = await directory(
-        [shop("Nord", id="s1"), shop("Sud", id="s2")],
+        shop("Nord", id="s1"),
+        shop("Sud", id="s2"),
         coupons=[*reversed(numbered), coupon("OLD", "s1", valid_until=PAST), coupon("FIRST", "s2", **APPLIED)],
     )
     codes = [f"C{n:04}" for n in range(MANY)]
@@ -348,12 +324,10 @@ async def test_over_a_thousand_usable_codes_are_all_listed_in_order_of_one_shop_
 @pytest.mark.rule("I57", "V2", "I6", "V1.dependents")
 async def test_an_unknown_or_hidden_shop_is_not_found_and_its_codes_are_in_no_list(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Nord", "nord.internal", id="s1", popularity=1),
-            shop("Hidden", "hidden.internal", id="hidden", visibility="under_review"),
-            shop("Removed", id="removed", visibility="removed"),
-            shop("Loser", "nord.internal", id="loser"),
-        ],
+        shop("Nord", "nord.internal", id="s1", popularity=1),
+        shop("Hidden", "hidden.internal", id="hidden", visibility="under_review"),
+        shop("Removed", id="removed", visibility="removed"),
+        shop("Loser", "nord.internal", id="loser"),
         coupons=[coupon("A", owner) for owner in ("hidden", "removed", "loser", "nobody")],
     )
     # The advice depends on whether a domain is asked for, and on nothing else.
@@ -368,7 +342,7 @@ async def test_an_unknown_or_hidden_shop_is_not_found_and_its_codes_are_in_no_li
 
 @pytest.mark.rule("I19", "A6", "I56")
 async def test_a_list_without_codes_is_a_whole_answer_and_shop_names_are_alike(directory: Directory) -> None:
-    world = await directory([shop("Nord", "nord.internal", id="s1")], coupons=[coupon("A", "s1", valid_until=PAST)])
+    world = await directory(shop("Nord", "nord.internal", id="s1"), coupons=[coupon("A", "s1", valid_until=PAST)])
     for reference in ("s1", "nord.internal", "https://www.NORD.internal/x"):
         assert _numbers(await _list(world, shop_id_or_domain=reference)) == (0, 1, 0, 0, 0)
     assert (await _list(world))["note"].startswith("1 code found: 0 usable, 1 expired, ")

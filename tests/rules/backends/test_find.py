@@ -18,12 +18,10 @@ from tests.support.catalogues import shop
 @pytest.mark.rule("M3", "I50")
 async def test_every_word_needs_evidence_on_the_same_shop(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Marks & Spencer", categories=["clothing"]),
-            shop("Mares"),
-            shop("Penny", categories=["toys"]),
-            shop("Kiosk", "myblueshop.co.uk"),
-        ]
+        shop("Marks & Spencer", categories=["clothing"]),
+        shop("Mares"),
+        shop("Penny", categories=["toys"]),
+        shop("Kiosk", "myblueshop.co.uk"),
     )
     found = {
         "spencer marks": ["Marks & Spencer"],  # (a) each word is one of its words
@@ -46,7 +44,7 @@ async def test_every_word_needs_evidence_on_the_same_shop(directory: Directory) 
 
 @pytest.mark.rule("M3", "M6.ignored")
 async def test_a_single_letter_begins_a_word_only_at_the_end_of_the_query(directory: Directory) -> None:
-    world = await directory([shop("Marks & Spencer"), shop("Kiosk H"), shop("緑茶 Kiosk")])
+    world = await directory(shop("Marks & Spencer"), shop("Kiosk H"), shop("緑茶 Kiosk"))
     expected = {
         "spencer m": (["Marks & Spencer"], ()),
         "m spencer": (["Marks & Spencer"], ("m",)),
@@ -59,28 +57,19 @@ async def test_a_single_letter_begins_a_word_only_at_the_end_of_the_query(direct
 
 @pytest.mark.rule("M3", "X3")
 async def test_the_whole_query_may_equal_or_begin_a_form_or_a_key(directory: Directory) -> None:
-    world = await directory(
-        [shop("Marks & Spencer"), shop("Travel", "tui.co.uk"), shop("Blumen", "shop.blumen-welt.de")]
-    )
+    world = await directory(shop("Marks & Spencer"), shop("Travel", "tui.co.uk"), shop("Blumen", "shop.blumen-welt.de"))
     found = {
-        "marks spencer": ["Marks & Spencer"],
-        "MARKS and spencer": ["Marks & Spencer"],
-        "marksspe": ["Marks & Spencer"],
-        "mark s spencer": ["Marks & Spencer"],
-        "spencer": ["Marks & Spencer"],
-        "tui.co.uk": ["Travel"],
-        "https://www.tui.co.uk/offers": ["Travel"],
-        "tui.co": ["Travel"],
-        "blumen-w": ["Blumen"],
-        "welt": ["Blumen"],
+        "marks spencer": ["Marks & Spencer"], "MARKS and spencer": ["Marks & Spencer"], "marksspe": ["Marks & Spencer"],
+        "mark s spencer": ["Marks & Spencer"], "spencer": ["Marks & Spencer"], "tui.co.uk": ["Travel"],
+        "https://www.tui.co.uk/offers": ["Travel"], "tui.co": ["Travel"], "blumen-w": ["Blumen"], "welt": ["Blumen"],
         "shop": ["Blumen"],
-    }
+    }  # fmt: skip
     assert {query: await found_names(world, query) for query in found} == found
 
 
 @pytest.mark.rule("X1", "M3", "M6.ignored")
 async def test_ignored_words_of_any_script_are_shown_as_they_were_typed(directory: Directory) -> None:
-    world = await directory([shop("쿠팡 마켓"), shop("ねこ 本舗"), shop("کتاب ماه")])
+    world = await directory(shop("쿠팡 마켓"), shop("ねこ 本舗"), shop("کتاب ماه"))
     expected = {
         "쿺 만나": (["쿠팡 마켓"], ("만나",)),
         "쿠팡 만-만": (["쿠팡 마켓"], ("만",)),
@@ -93,7 +82,7 @@ async def test_ignored_words_of_any_script_are_shown_as_they_were_typed(director
 
 @pytest.mark.rule("X1", "X2", "M3")
 async def test_trade_marks_belong_to_no_word(directory: Directory) -> None:
-    world = await directory([shop("Hitfox™ Games"), shop("Café℠ Bücher")])
+    world = await directory(shop("Hitfox™ Games"), shop("Café℠ Bücher"))
     expected = {
         "hitfox games": ["Hitfox™ Games"],
         "Hitfox™ Games": ["Hitfox™ Games"],
@@ -107,7 +96,7 @@ async def test_trade_marks_belong_to_no_word(directory: Directory) -> None:
 
 @pytest.mark.rule("X1", "M3", "M9")
 async def test_simplified_and_traditional_chinese_find_each_other(directory: Directory) -> None:
-    world = await directory([shop("無印良品"), shop("淘宝网"), shop("東京書店")])
+    world = await directory(shop("無印良品"), shop("淘宝网"), shop("東京書店"))
     expected = {
         "无印良品": ["無印良品"], "無印": ["無印良品"], "印良": ["無印良品"], "淘寶": ["淘宝网"], "淘宝網": ["淘宝网"],
         "东京书店": ["東京書店"], "書店": ["東京書店"],
@@ -122,15 +111,13 @@ async def test_a_long_text_begins_a_form_as_a_short_one_does(directory: Director
     han = "東京都渋谷区神南一丁目新宿本店銀座中央通大阪心斎橋京都四条河原町"
     signs = "(.*)[^$]{?}|\\~" * 6
     world = await directory(
-        [
-            shop("Kestrel", "the-very-long-domain-of-kestrel.example-shops.com"),
-            shop("Wren", "the-very-long-domain-ofxkestrel.example-shops.com"),
-            shop(f"{han}本", popularity=0.4),
-            shop(f"{han[:-1]}駅本", popularity=0.3),
-            shop(f"{han * 4}本", popularity=0.2),
-            shop(f"{han * 4}駅", popularity=0.1),
-            shop(signs, "signs.internal"),
-        ]
+        shop("Kestrel", "the-very-long-domain-of-kestrel.example-shops.com"),
+        shop("Wren", "the-very-long-domain-ofxkestrel.example-shops.com"),
+        shop(f"{han}本", popularity=0.4),
+        shop(f"{han[:-1]}駅本", popularity=0.3),
+        shop(f"{han * 4}本", popularity=0.2),
+        shop(f"{han * 4}駅", popularity=0.1),
+        shop(signs, "signs.internal"),
     )
     found = {
         "the-very-long-domain-of-kestrel.example-sh": ["Kestrel"],
@@ -151,7 +138,7 @@ async def test_a_part_of_a_name_counts_from_three_characters_and_from_one_in_han
     directory: Directory,
 ) -> None:
     world = await directory(
-        [shop("Солнце"), shop("Lantern"), shop("東京商店"), shop("ゲオ"), shop("みどり"), shop("쿠팡"), shop("ร้านดาว")]
+        shop("Солнце"), shop("Lantern"), shop("東京商店"), shop("ゲオ"), shop("みどり"), shop("쿠팡"), shop("ร้านดาว")
     )
     found = {
         "олн": ["Солнце"], "ол": [], "нц": [],
@@ -172,18 +159,16 @@ async def test_better_evidence_comes_before_more_popularity(directory: Directory
         shop("Moonrise Blues", popularity=3),
         shop("Honeymoon in Blue", popularity=9),
     ]
-    world = await directory([*reversed(ladder), shop("Blue Sun", popularity=9), shop("Moon", popularity=9)])
+    world = await directory(*reversed(ladder), shop("Blue Sun", popularity=9), shop("Moon", popularity=9))
     assert await found_names(world, "blue moon") == [line["name"] for line in ladder]
 
 
 @pytest.mark.rule("M4")
 async def test_a_shop_stands_in_the_tier_of_its_best_evidence(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Moonrise Blues", id="by-alias", aliases=["Blue Moon"]),
-            shop("Honeymoon in Blue", "bluemoon.internal", id="by-domain"),
-            shop("Blue Moonlight", popularity=1, id="begins", categories=["blue-moon"]),
-        ]
+        shop("Moonrise Blues", id="by-alias", aliases=["Blue Moon"]),
+        shop("Honeymoon in Blue", "bluemoon.internal", id="by-domain"),
+        shop("Blue Moonlight", popularity=1, id="begins", categories=["blue-moon"]),
     )
     found = await find(world, "Blue Moon")
     assert [found_shop.id for found_shop in found.shops] == ["by-alias", "by-domain", "begins"]
@@ -193,7 +178,7 @@ async def test_a_shop_stands_in_the_tier_of_its_best_evidence(directory: Directo
 async def test_within_a_tier_the_popular_come_first_and_then_the_smaller_id(directory: Directory) -> None:
     ranked = [("z9", 7.5), ("z8", 1), ("Z", 0.0833), ("a", 0.0833), ("-b", None), ("A", 0), ("_", None), ("b", 0)]
     lines = [shop("Same Name", f"{number}.internal", id=i, popularity=p) for number, (i, p) in enumerate(ranked)]
-    world = await directory(lines[::-1])
+    world = await directory(*lines[::-1])
     expected = [shop_id for shop_id, _ in ranked]
     for query in ("same name", "same", "name", "ame", ""):
         assert [found.id for found in (await find(world, query)).shops] == expected, query
@@ -202,12 +187,10 @@ async def test_within_a_tier_the_popular_come_first_and_then_the_smaller_id(dire
 @pytest.mark.rule("M1", "I45")
 async def test_a_blank_query_browses_everything_in_one_order(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Plain", popularity=1),
-            shop("Popular", popularity=2, categories=["books"]),
-            shop("Unranked", id="a", categories=["books"]),
-            shop("Hidden", popularity=9, visibility="under_review", categories=["books"]),
-        ]
+        shop("Plain", popularity=1),
+        shop("Popular", popularity=2, categories=["books"]),
+        shop("Unranked", id="a", categories=["books"]),
+        shop("Hidden", popularity=9, visibility="under_review", categories=["books"]),
     )
     for blank in ("", "  ", "\t\n", "\u200b", " \u00ad\u2060 "):
         everything = await find(world, blank)
@@ -220,12 +203,10 @@ async def test_a_blank_query_browses_everything_in_one_order(directory: Director
 @pytest.mark.rule("M7", "I46")
 async def test_a_country_leaves_the_shops_that_do_not_rule_it_out(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Lamp German", popularity=4, countries=["AT", "DE"]),
-            shop("Lamp Everywhere", popularity=3, countries=["WORLDWIDE"]),
-            shop("Lamp Silent", popularity=2),
-            shop("Lamp French", popularity=1, countries=["FR"]),
-        ]
+        shop("Lamp German", popularity=4, countries=["AT", "DE"]),
+        shop("Lamp Everywhere", popularity=3, countries=["WORLDWIDE"]),
+        shop("Lamp Silent", popularity=2),
+        shop("Lamp French", popularity=1, countries=["FR"]),
     )
     assert await found_names(world, "lamp") == ["Lamp German", "Lamp Everywhere", "Lamp Silent", "Lamp French"]
     assert await found_names(world, "lamp", country="DE") == ["Lamp German", "Lamp Everywhere", "Lamp Silent"]
@@ -238,11 +219,9 @@ async def test_a_country_leaves_the_shops_that_do_not_rule_it_out(directory: Dir
 @pytest.mark.rule("I49", "I45")
 async def test_a_category_and_a_query_must_both_be_met(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Lamp One", popularity=2, categories=["light", "home"]),
-            shop("Lamp Two", popularity=1, categories=["home"]),
-            shop("Candle", categories=["light"]),
-        ]
+        shop("Lamp One", popularity=2, categories=["light", "home"]),
+        shop("Lamp Two", popularity=1, categories=["home"]),
+        shop("Candle", categories=["light"]),
     )
     assert names((await find(world, "lamp", category="light")).shops) == ["Lamp One"]
     assert names((await find(world, "lamp", category="home")).shops) == ["Lamp One", "Lamp Two"]
@@ -255,7 +234,7 @@ async def test_a_category_and_a_query_must_both_be_met(directory: Directory) -> 
 async def test_the_pages_of_every_size_make_up_the_whole(directory: Directory) -> None:
     named = ("Lamp", "Lampion", "The Lamp", "Streetlamp", "Candle")
     world = await directory(
-        [
+        *[
             shop(f"{named[number % 5]}", f"lamp{number}.internal", popularity=number % 3, categories=["lamps"])
             for number in range(23)
         ]
@@ -273,7 +252,9 @@ async def test_the_pages_of_every_size_make_up_the_whole(directory: Directory) -
 
 @pytest.mark.rule("F7")
 async def test_a_cursor_is_taken_only_unchanged_and_for_the_search_that_it_is_of(directory: Directory) -> None:
-    world = await directory([shop(f"Lamp {number}", f"lamp{number}.internal", countries=["DE"]) for number in range(7)])
+    world = await directory(
+        *[shop(f"Lamp {number}", f"lamp{number}.internal", countries=["DE"]) for number in range(7)]
+    )
     asked: dict[str, Any] = {"query": "lamp", "country": "de", "limit": 3}
     first = await call(world, FIND_SHOP, **asked)
     cursor = first["next_cursor"]
@@ -306,14 +287,12 @@ async def test_a_cursor_is_taken_only_unchanged_and_for_the_search_that_it_is_of
 @pytest.mark.rule("F5", "F6", "V1")
 async def test_facets_count_all_matches_of_public_shops_without_the_filter_of_their_kind(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Lamp A", categories=["lamps", "garden"], countries=["DE", "AT"]),
-            shop("Lamp B", categories=["lamps"], countries=["WORLDWIDE"]),
-            shop("Lamp C", "c.de", categories=["garden"]),
-            shop("Lamp D", categories=["books"], countries=["FR"]),
-            shop("Lamp E", categories=["lamps", "secrets"], countries=["XK"], visibility="under_review"),
-            shop("Chair", categories=["chairs"], countries=["DE"]),
-        ]
+        shop("Lamp A", categories=["lamps", "garden"], countries=["DE", "AT"]),
+        shop("Lamp B", categories=["lamps"], countries=["WORLDWIDE"]),
+        shop("Lamp C", "c.de", categories=["garden"]),
+        shop("Lamp D", categories=["books"], countries=["FR"]),
+        shop("Lamp E", categories=["lamps", "secrets"], countries=["XK"], visibility="under_review"),
+        shop("Chair", categories=["chairs"], countries=["DE"]),
     )
     asked: dict[str, Any] = {
         "query": "lamp",
@@ -351,7 +330,7 @@ async def test_facets_count_all_matches_of_public_shops_without_the_filter_of_th
 async def test_a_facet_shows_fifty_values_and_says_how_many_there_are_beyond_them(directory: Directory) -> None:
     slugs = [f"c{number:02d}" for number in range(61)]
     carried = [slugs[start : start + 20] for start in range(0, 61, 20)]
-    world = await directory([shop(f"Lamp {some[0]}", categories=some) for some in (*carried, slugs[-2:])])
+    world = await directory(*[shop(f"Lamp {some[0]}", categories=some) for some in (*carried, slugs[-2:])])
     found = (await call(world, FIND_SHOP, query="", facets=["category"]))["facets"]["category"]
     assert [one["value"] for one in found["values"]] == [*slugs[-2:], *slugs[:48]]
     assert [one["count"] for one in found["values"]] == [2, 2, *[1] * 48]
@@ -363,11 +342,9 @@ async def test_a_word_means_a_category_by_its_name_or_slug_and_by_a_beginning_fr
     directory: Directory,
 ) -> None:
     world = await directory(
-        [
-            shop("Alder", categories=[("tv", "Television")]),
-            shop("Birch", categories=[("garden-tools", "Outdoor Help")]),
-            shop("Cedar", categories=[("bucher", "Bücher & Hefte")]),
-        ]
+        shop("Alder", categories=[("tv", "Television")]),
+        shop("Birch", categories=[("garden-tools", "Outdoor Help")]),
+        shop("Cedar", categories=[("bucher", "Bücher & Hefte")]),
     )
     found = {
         "tv": ["Alder"], "television": ["Alder"], "telev": ["Alder"], "tel": ["Alder"], "te": [], "vision": [],
@@ -382,11 +359,9 @@ async def test_a_word_means_a_category_by_its_name_or_slug_and_by_a_beginning_fr
 @pytest.mark.rule("M5")
 async def test_a_word_means_a_category_by_its_other_names_as_by_its_display_name(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Alder", categories=["books"]),
-            shop("Birch", categories=[("lighting", "Light")]),
-            shop("Cedar", categories=["bicycles"]),
-        ],
+        shop("Alder", categories=["books"]),
+        shop("Birch", categories=[("lighting", "Light")]),
+        shop("Cedar", categories=["bicycles"]),
         categories=[
             {
                 "slug": "books",
@@ -418,11 +393,9 @@ async def test_a_word_means_a_category_by_its_other_names_as_by_its_display_name
 @pytest.mark.rule("M5", "V1")
 async def test_a_category_of_hidden_shops_means_nothing_by_any_of_its_names(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Alder", categories=["wood"]),
-            shop("Birch", visibility="under_review", categories=["falconry"]),
-            shop("Cedar", visibility="removed", categories=["falconry", "wood"]),
-        ],
+        shop("Alder", categories=["wood"]),
+        shop("Birch", visibility="under_review", categories=["falconry"]),
+        shop("Cedar", visibility="removed", categories=["falconry", "wood"]),
         categories=[
             {"slug": "falconry", "name": "Hawking", "names": {"de": "Beizjagd"}, "synonyms": ["raptors"]},
             {"slug": "nobody-has-it", "name": "Beizjagd", "synonyms": ["Alder"]},
@@ -445,7 +418,7 @@ async def test_of_too_many_categories_those_with_most_public_shops_are_taken(dir
         for number, visibility in enumerate(("under_review", "removed", "under_review"))
     ]
     assert CATEGORY_CAP == 3
-    world = await directory([*lines, second, *hidden])
+    world = await directory(*lines, second, *hidden)
 
     capped = await find(world, "lamp")
     assert (sorted(names(capped.shops)), capped.total) == (["Alder j", "Alder k", "Alder q", "Second q"], 4)
@@ -460,11 +433,9 @@ async def test_truncation_is_reported_exactly_when_some_remaining_word_means_mor
     directory: Directory,
 ) -> None:
     world = await directory(
-        [
-            *(shop(f"Alder {number}", categories=[f"lamp-{number}"]) for number in range(4)),
-            *(shop(f"Birch {number}", categories=[f"sofa-{number}"]) for number in range(3)),
-            shop("Sofa Lampshade"),
-        ]
+        *(shop(f"Alder {number}", categories=[f"lamp-{number}"]) for number in range(4)),
+        *(shop(f"Birch {number}", categories=[f"sofa-{number}"]) for number in range(3)),
+        shop("Sofa Lampshade"),
     )
     truncated = {
         "lamp": True, "lam": True, "alder lamp": True, "lamp alder": True, "sofa lamp": True, "lamp qqxx": True,
@@ -481,12 +452,10 @@ async def test_a_label_around_the_main_label_is_evidence_where_another_word_is_o
     directory: Directory,
 ) -> None:
     world = await directory(
-        [
-            shop("Amazon", "amazon.co.uk", categories=["books"]),
-            shop("Kompass", "de.kompass.com", categories=["travel"]),
-            shop("Ozon", "ozon.xn--p1ai", categories=["toys"]),
-            shop("Bucher", "bucher.myshopify.com", categories=["garden"]),
-        ]
+        shop("Amazon", "amazon.co.uk", categories=["books"]),
+        shop("Kompass", "de.kompass.com", categories=["travel"]),
+        shop("Ozon", "ozon.xn--p1ai", categories=["toys"]),
+        shop("Bucher", "bucher.myshopify.com", categories=["garden"]),
     )
     found = {
         "amazon uk": ["Amazon"],  # (a) and a label of the public suffix
@@ -517,7 +486,7 @@ async def test_a_label_stands_below_names_and_above_categories(directory: Direct
         shop("Moon", "d.de", popularity=1),
         shop("Sun", "de.e.com", popularity=2, categories=["moon"]),
     ]
-    world = await directory(ladder[::-1])
+    world = await directory(*ladder[::-1])
     # `moon` names a category, so a part of a name is no evidence of it.
     assert await found_names(world, "moon de") == ["Moon DE", "Sun", "Moon"]
 
@@ -525,13 +494,11 @@ async def test_a_label_stands_below_names_and_above_categories(directory: Direct
 @pytest.mark.rule("M4", "M3.labels")
 async def test_two_words_that_are_labels_and_categories_are_each_other_word(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("One", "lamp.one.sofa", popularity=1, categories=["lamp"]),
-            shop("Two", "two.sofa", popularity=2, categories=["lamp"]),
-            shop("Three", "three.com", popularity=3, categories=["lamp", "sofa"]),
-            shop("Four", "lamp.four.com", popularity=4, categories=["lamp"]),
-            shop("Five", "lamp.five.sofa", popularity=5, categories=["toys"]),
-        ]
+        shop("One", "lamp.one.sofa", popularity=1, categories=["lamp"]),
+        shop("Two", "two.sofa", popularity=2, categories=["lamp"]),
+        shop("Three", "three.com", popularity=3, categories=["lamp", "sofa"]),
+        shop("Four", "lamp.four.com", popularity=4, categories=["lamp"]),
+        shop("Five", "lamp.five.sofa", popularity=5, categories=["toys"]),
     )
     # One has (e) for both words; of the others a word has (c) only; no word of Five has any other evidence.
     assert await found_names(world, "lamp sofa") == ["Three", "Two", "One"]

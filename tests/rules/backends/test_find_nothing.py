@@ -30,7 +30,7 @@ _SHOPS = [
 
 @pytest.mark.rule("M6.did_you_mean")
 async def test_what_was_misspelt_is_named_at_most_three_fewest_typos_first(directory: Directory) -> None:
-    world = await directory(_NEAR)
+    world = await directory(*_NEAR)
 
     async def meant(query: str, *, country: str | None = None, category: str | None = None) -> list[str]:
         found = await find(world, query, country=country, category=category)
@@ -53,14 +53,12 @@ async def test_what_was_misspelt_is_named_at_most_three_fewest_typos_first(direc
 @pytest.mark.rule("M6.did_you_mean")
 async def test_a_whole_name_with_something_else_is_named_after_one_typo_and_among_two(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Carrefour", "one.internal", id="c1", popularity=1, countries=["FR"]),
-            shop("Carrefour", "two.internal", id="c2", popularity=2, countries=["ES"]),
-            shop("Carrefour Straim", id="once"),
-            shop("Lidl Entorteinment", id="twice", popularity=1),
-            shop("Lidl", id="lidl", popularity=2),
-            shop("Strain Travel Entertainment", id="s"),
-        ]
+        shop("Carrefour", "one.internal", id="c1", popularity=1, countries=["FR"]),
+        shop("Carrefour", "two.internal", id="c2", popularity=2, countries=["ES"]),
+        shop("Carrefour Straim", id="once"),
+        shop("Lidl Entorteinment", id="twice", popularity=1),
+        shop("Lidl", id="lidl", popularity=2),
+        shop("Strain Travel Entertainment", id="s"),
     )
 
     async def meant(query: str, country: str | None = None) -> list[str]:
@@ -79,7 +77,7 @@ async def test_a_whole_name_with_something_else_is_named_after_one_typo_and_amon
 
 @pytest.mark.rule("M6.did_you_mean")
 async def test_no_match_is_named_on_whatever_page_and_a_plain_answer_names_none(directory: Directory) -> None:
-    world = await directory([*_NEAR, shop("Estrelqx", id="e", popularity=1)])
+    world = await directory(*_NEAR, shop("Estrelqx", id="e", popularity=1))
 
     plain = await find(world, "kestrel")
     assert [found.id for found in plain.shops] == ["k1", "k3", "k2"]
@@ -100,14 +98,12 @@ async def test_no_match_is_named_on_whatever_page_and_a_plain_answer_names_none(
 @pytest.mark.rule("M6.did_you_mean", "M3")
 async def test_a_near_shop_that_matches_by_any_evidence_is_not_named(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Lamp", "one.com", id="alias", popularity=9, aliases=["Sofas"]),
-            shop("Lamp", "thesofas.com", id="part", popularity=8),
-            shop("Lamp", "three.sofa", id="label", popularity=7),
-            # More than are looked at first.
-            *(shop("Lamp", f"four-{n}.com", id=f"c{n}", popularity=6, categories=["sofa-things"]) for n in range(50)),
-            shop("Lamp", "five.com", id="none"),
-        ]
+        shop("Lamp", "one.com", id="alias", popularity=9, aliases=["Sofas"]),
+        shop("Lamp", "thesofas.com", id="part", popularity=8),
+        shop("Lamp", "three.sofa", id="label", popularity=7),
+        # More than are looked at first.
+        *(shop("Lamp", f"four-{n}.com", id=f"c{n}", popularity=6, categories=["sofa-things"]) for n in range(50)),
+        shop("Lamp", "five.com", id="none"),
     )
     found = await find(world, "lamp qqxx sofa", limit=1)
     assert (found.total, found.ignored) == (53, ("qqxx",))
@@ -117,12 +113,10 @@ async def test_a_near_shop_that_matches_by_any_evidence_is_not_named(directory: 
 @pytest.mark.rule("M6.word_counts")
 async def test_each_word_of_a_query_without_matches_is_counted_once_within_the_filters(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Blue Lamp", "bluelamp.de", countries=["DE"], categories=["light"]),
-            shop("Blue Sofa", "bluesofa.co.uk", categories=["home"]),
-            shop("Redlampion", "redlampion.fr", countries=["FR"], categories=["home"]),
-            shop("Hidden Lamp", "hidden.de", visibility="under_review", categories=["light"]),
-        ]
+        shop("Blue Lamp", "bluelamp.de", countries=["DE"], categories=["light"]),
+        shop("Blue Sofa", "bluesofa.co.uk", categories=["home"]),
+        shop("Redlampion", "redlampion.fr", countries=["FR"], categories=["home"]),
+        shop("Hidden Lamp", "hidden.de", visibility="under_review", categories=["light"]),
     )
 
     async def counted(query: str, *, country: str | None = None, category: str | None = None) -> dict[str, int] | None:
@@ -143,7 +137,7 @@ async def test_each_word_of_a_query_without_matches_is_counted_once_within_the_f
 
 @pytest.mark.rule("M6.ignored", "I23")
 async def test_dropped_words_are_listed_once_as_typed_in_query_order(directory: Directory) -> None:
-    world = await directory(_SHOPS)
+    world = await directory(*_SHOPS)
     listed = {
         "zalando QQxx!": ("QQxx!",),
         "(Qqxx) zalando": ("(Qqxx)",),
@@ -164,7 +158,7 @@ async def test_dropped_words_are_listed_once_as_typed_in_query_order(directory: 
 
 @pytest.mark.rule("M6", "M6.ignored")
 async def test_nothing_is_dropped_while_each_word_is_known_or_the_whole_query_is(directory: Directory) -> None:
-    world = await directory(_SHOPS)
+    world = await directory(*_SHOPS)
     for query in ("zalando amazon", "zalando food", "marks clothing travel", "tui zalando marks"):
         found = await find(world, query)
         assert (found.shops, found.total, found.ignored, found.category_truncated) == ((), 0, (), False), query
@@ -174,14 +168,14 @@ async def test_nothing_is_dropped_while_each_word_is_known_or_the_whole_query_is
 
 @pytest.mark.rule("M6", "M3.labels")
 async def test_a_label_of_some_domain_is_known_in_a_query_of_several_words_only(directory: Directory) -> None:
-    world = await directory(_SHOPS)
+    world = await directory(*_SHOPS)
     ignored = {"zalando uk": (), "uk": ("uk",), "uk uk": (), "qqxx uk": ("qqxx",), "zalando co": ("co",)}
     assert {query: (await find(world, query)).ignored for query in ignored} == ignored
 
 
 @pytest.mark.rule("M6", "M7")
 async def test_filters_do_not_decide_which_words_are_known(directory: Directory) -> None:
-    world = await directory(_SHOPS)
+    world = await directory(*_SHOPS)
     for query, country, category, ignored in (
         ("zalando", "FR", None, ()),
         ("zalando", None, "food", ()),
@@ -196,7 +190,7 @@ async def test_filters_do_not_decide_which_words_are_known(directory: Directory)
 
 @pytest.mark.rule("M6", "V1", "I6")
 async def test_a_word_that_only_hidden_shops_have_is_unknown(directory: Directory) -> None:
-    world = await directory(_SHOPS)
+    world = await directory(*_SHOPS)
     for word in ("Kestrel", "merlin", "falconry", "kes"):
         found = await find(world, f"zalando {word}")
         assert (names(found.shops), found.total, found.ignored) == (["Zalando"], 1, (word,)), word
@@ -206,7 +200,7 @@ async def test_a_word_that_only_hidden_shops_have_is_unknown(directory: Director
 
 @pytest.mark.rule("M6.nothing_left", "M6")
 async def test_when_nothing_is_left_a_category_is_browsed_and_nothing_else_is(directory: Directory) -> None:
-    world = await directory(_SHOPS)
+    world = await directory(*_SHOPS)
     for query, ignored in (("qqxx", ("qqxx",)), ("QQxx - wwyy", ("QQxx", "wwyy")), ("!!!", ())):
         empty = await find(world, query)
         assert (empty.shops, empty.total, empty.ignored, empty.did_you_mean) == ((), 0, ignored, ()), query
@@ -219,7 +213,7 @@ async def test_when_nothing_is_left_a_category_is_browsed_and_nothing_else_is(di
 
 @pytest.mark.rule("M6", "X1.last_form")
 async def test_a_query_of_punctuation_alone_is_compared_as_it_is(directory: Directory) -> None:
-    world = await directory(_SHOPS)
+    world = await directory(*_SHOPS)
     for query, expected in (("???", ["???"]), (" ??? ", ["???"]), ("?", ["???"]), ("????", []), ("!?", [])):
         found = await find(world, query)
         assert (names(found.shops), found.total, found.ignored) == (expected, len(expected), ()), query
@@ -242,7 +236,7 @@ def _broader(found: Found) -> list[tuple[str, tuple[str, ...], int, list[str]]] 
 
 @pytest.mark.rule("M6.broader")
 async def test_without_a_match_the_queries_of_fewer_words_that_find_shops_are_named(directory: Directory) -> None:
-    world = await directory(_WINES)
+    world = await directory(*_WINES)
     wine, red = ("wine", ("red",), 2, ["w1", "w2"]), ("red", ("wine",), 7, ["r0", "r1", "r2", "r3", "r4"])
     # The query that keeps a category's name comes first, though the other finds more.
     assert _broader(await find(world, "red wine")) == [wine, red]
@@ -259,7 +253,7 @@ async def test_without_a_match_the_queries_of_fewer_words_that_find_shops_are_na
 
 @pytest.mark.rule("M6.broader")
 async def test_where_no_query_of_one_word_less_finds_any_more_words_are_left_out(directory: Directory) -> None:
-    world = await directory(_WINES)
+    world = await directory(*_WINES)
     # Words of fewer shops are left out before others.
     one = ("red", ("oak", "wine"), 7, ["r0", "r1", "r2", "r3", "r4"])
     assert _broader(await find(world, "red oak wine")) == [one]
@@ -269,7 +263,7 @@ async def test_where_no_query_of_one_word_less_finds_any_more_words_are_left_out
 
 @pytest.mark.rule("M6.broader")
 async def test_each_broader_query_finds_what_it_is_said_to_find(directory: Directory) -> None:
-    world = await directory(_WINES)
+    world = await directory(*_WINES)
     for query in ("red wine", "oak wine", "red oak wine", "grape yard house", "wine germany oak"):
         found = await find(world, query, country="DE")
         assert found.total == 0

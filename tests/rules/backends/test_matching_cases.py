@@ -50,10 +50,7 @@ _ROWS: Final[dict[str, tuple[list[dict[str, Any]], dict[str, Any]]]] = {
         {"shops": ["The Body Shop", "Body Shop Supplies"], **_PLAIN, "total": 2},
     ),
     # One word, as a part of a host's public suffix and by itself.
-    "nike.shoes shoes": (
-        [shop("Nike", "nike.com", categories=[("care", "Shoe care")])],
-        {"shops": ["Nike"], **_PLAIN},
-    ),
+    "nike.shoes shoes": ([shop("Nike", "nike.com", categories=[("care", "Shoe care")])], {"shops": ["Nike"], **_PLAIN}),
     "???": ([shop("???")], {"shops": ["???"], **_PLAIN}),
     "qqxx": ([shop("Zalando")], {**_EMPTY, "ignored": ("qqxx",)}),
     "qqyx": ([shop("Qqxy")], {**_EMPTY, "ignored": ("qqyx",), "did_you_mean": ["Qqxy"]}),
@@ -79,7 +76,7 @@ async def wrong_answers(world: Snapshot, cases: Iterable[dict[str, Any]], *, by_
 
 @pytest.mark.rule("X1", "X2", "X2.articles", "X2.unspaced", "X3", "M4", "M9")
 async def test_the_expected_shop_is_first_in_a_search_and_among_suggestions(directory: Directory) -> None:
-    world = await directory(_lines(row for section in _SECTIONS.values() for row in section["shops"]))
+    world = await directory(*_lines(row for section in _SECTIONS.values() for row in section["shops"]))
     wrong = []
     for language, case in ((language, case) for language, section in _SECTIONS.items() for case in section["cases"]):
         found = (await find(world, case["q"], country=case.get("country"))).shops
@@ -97,14 +94,14 @@ def _expected(case: dict[str, Any]) -> tuple[str, str]:
 @pytest.mark.rule("M3.labels", "M3.wishes", "M3.hosts", "M3.category_words", "M4.one_word", "M5.stems", "M6.ignored")
 async def test_wishes_in_words_and_countries_and_hosts_are_understood(directory: Directory) -> None:
     awkward = WISHES["awkward"]
-    world = await directory(_lines(awkward["shops"]), categories=awkward["categories"])
+    world = await directory(*_lines(awkward["shops"]), categories=awkward["categories"])
     assert await wrong_answers(world, awkward["cases"], by_id=True) == []
 
 
 @pytest.mark.rule("M3.wishes", "M5", "M5.stems", "M5.runs", "M6.did_you_mean")
 async def test_wishes_about_the_shops_of_the_sample_are_understood(directory: Directory) -> None:
     shops, categories = (records(SAMPLE / f"{kind}.ndjson") for kind in ("shops", "categories"))
-    assert await wrong_answers(await directory(shops, categories=categories), WISHES["sample"]["cases"]) == []
+    assert await wrong_answers(await directory(*shops, categories=categories), WISHES["sample"]["cases"]) == []
 
 
 @pytest.mark.rule("M3.wishes", "M3.category_words", "M4.one_word", "M5", "M5.levels", "M5.runs", "M6.ignored")
@@ -112,7 +109,7 @@ async def test_wishes_are_understood_by_the_kinds_of_shops_that_a_catalogue_may_
     directory: Directory,
 ) -> None:
     kinds, categories = WISHES["kinds"], category_records("shops")
-    world = await directory(_lines(kinds["shops"]), categories=categories)
+    world = await directory(*_lines(kinds["shops"]), categories=categories)
     assert await wrong_answers(world, kinds["cases"], by_id=True) == []
 
 
@@ -120,7 +117,7 @@ async def test_wishes_are_understood_by_the_kinds_of_shops_that_a_catalogue_may_
 @pytest.mark.parametrize("query", _ROWS)
 async def test_each_row_is_answered_as_the_table_says(directory: Directory, query: str) -> None:
     shops, expected = _ROWS[query]
-    found = await find(await directory(shops), query)
+    found = await find(await directory(*shops), query)
     assert {
         "shops": names(found.shops),
         "total": found.total,
@@ -132,7 +129,7 @@ async def test_each_row_is_answered_as_the_table_says(directory: Directory, quer
 
 async def _world(directory: Directory, *crowd: str) -> Snapshot:
     known = [shop(name, _NAMES["domains"].get(name), id=f"shop_{number}") for number, name in enumerate(_TYPED)]
-    return await directory([*known, *(shop(name, popularity=9) for name in crowd)])
+    return await directory(*known, *(shop(name, popularity=9) for name in crowd))
 
 
 async def _first(world: Snapshot, typed: str) -> tuple[str | None, str | None]:
@@ -177,14 +174,12 @@ async def test_a_name_is_suggested_by_its_beginning_and_by_each_of_its_words(dir
 @pytest.mark.rule("M1", "M2")
 async def test_shops_of_one_name_all_come_first_the_most_popular_ahead(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Coop", "coop.internal", id="c1", popularity=0.5),
-            shop("Coop", "coop-two.internal", id="c2", popularity=0.75),
-            shop("COOP", "co-op.internal", id="c3"),
-            shop("Coop Forum", id="c4", popularity=9),
-            shop("Jumbo", "jumbo.internal", id="j1", popularity=0.5),
-            shop("Jumbo [AR]", id="j2", popularity=9, countries=["AR"]),
-        ]
+        shop("Coop", "coop.internal", id="c1", popularity=0.5),
+        shop("Coop", "coop-two.internal", id="c2", popularity=0.75),
+        shop("COOP", "co-op.internal", id="c3"),
+        shop("Coop Forum", id="c4", popularity=9),
+        shop("Jumbo", "jumbo.internal", id="j1", popularity=0.5),
+        shop("Jumbo [AR]", id="j2", popularity=9, countries=["AR"]),
     )
     for typed, expected in (("coop", ["c2", "c1", "c3", "c4"]), ("jumbo", ["j1", "j2"])):
         assert [found.id for found in (await find(world, typed)).shops] == expected
@@ -205,10 +200,7 @@ _UNKNOWN = st.sampled_from(("qqxx.de", "www.qqxx-wwyy.co.uk", "https://qqxx.inte
 @given(catalogue=catalogues, categories=category_names, asked=st.lists(
     st.tuples(_NAMED, st.sampled_from(_WORDS), _UNKNOWN).map(list), min_size=3, max_size=6))  # fmt: skip
 def test_a_word_for_a_shop_loses_none_and_an_unknown_host_finds_none(
-    opener: Opener,
-    catalogue: list[dict[str, Any]],
-    categories: tuple[dict[str, Any], ...],
-    asked: list[list[str]],
+    opener: Opener, catalogue: list[dict[str, Any]], categories: tuple[dict[str, Any], ...], asked: list[list[str]]
 ) -> None:
     async def ask(_: Snapshot, world: Snapshot) -> None:
         for named, optional, host in asked:
@@ -232,14 +224,12 @@ def test_a_word_for_a_shop_loses_none_and_an_unknown_host_finds_none(
 @pytest.mark.rule("M4.first_category", "M4.country")
 async def test_the_first_category_and_then_the_country_decide_before_popularity(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Second", popularity=9, categories=["toys", "lamps"], countries=["FR"]),
-            shop("Silent", popularity=8, categories=["lamps"]),
-            shop("Home", "home.fr", popularity=7, categories=["lamps"]),
-            shop("Stated", popularity=6, categories=["lamps"], countries=["DE", "FR"]),
-            shop("World", popularity=5, categories=["lamps"], countries=["WORLDWIDE"]),
-            shop("Elsewhere", popularity=4, categories=["lamps"], countries=["DE"]),
-        ]
+        shop("Second", popularity=9, categories=["toys", "lamps"], countries=["FR"]),
+        shop("Silent", popularity=8, categories=["lamps"]),
+        shop("Home", "home.fr", popularity=7, categories=["lamps"]),
+        shop("Stated", popularity=6, categories=["lamps"], countries=["DE", "FR"]),
+        shop("World", popularity=5, categories=["lamps"], countries=["WORLDWIDE"]),
+        shop("Elsewhere", popularity=4, categories=["lamps"], countries=["DE"]),
     )
     first = ["Silent", "Home", "Stated", "World", "Elsewhere", "Second"]
     known = ["Home", "Stated", "World", "Silent", "Second"]
@@ -257,11 +247,9 @@ async def test_a_word_for_a_shop_is_evidence_next_to_any_word_only_where_nothing
     directory: Directory,
 ) -> None:
     world = await directory(
-        [
-            shop("Nike", "nike.com", popularity=1),
-            shop("The Body Shop", "thebodyshop.com", countries=["DE"]),
-            shop("Body Wear", "bodywear.com", popularity=9, countries=["FR"]),
-        ]
+        shop("Nike", "nike.com", popularity=1),
+        shop("The Body Shop", "thebodyshop.com", countries=["DE"]),
+        shop("Body Wear", "bodywear.com", popularity=9, countries=["FR"]),
     )
     found = {
         "nike online shop": ["Nike"], "nike qqxx store": ["Nike"], "body shop": ["The Body Shop"],
@@ -278,12 +266,10 @@ async def test_a_word_for_a_shop_is_evidence_next_to_any_word_only_where_nothing
 @pytest.mark.rule("M6.did_you_mean")
 async def test_what_may_be_meant_is_a_whole_name_or_more_than_half_of_one(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Nike", "nike.com", popularity=1),
-            shop("Nikkei Asia Books", "nikkei-asia.com", popularity=9),
-            shop("Carrefour", "carrefour.com", popularity=2),
-            shop("Carrefouzr Market Stores", "carrefourmarketstores.com", popularity=9),
-        ]
+        shop("Nike", "nike.com", popularity=1),
+        shop("Nikkei Asia Books", "nikkei-asia.com", popularity=9),
+        shop("Carrefour", "carrefour.com", popularity=2),
+        shop("Carrefouzr Market Stores", "carrefourmarketstores.com", popularity=9),
     )
     meant = {
         "nikei": ["Nike"], "nkie": ["Nike"], "nikex": ["Nike"], "xike": ["Nike"], "nik": [],
@@ -299,7 +285,7 @@ async def test_what_may_be_meant_is_a_whole_name_or_more_than_half_of_one(direct
 async def test_no_match_by_a_country_is_named_wherever_the_shop_is_in_the_index(directory: Directory) -> None:
     # More shops than a bitmap's word has bits; all but the least popular ones state the country.
     world = await directory(
-        [shop("Lampe", f"lampe{n}.com", id=f"s{n:02}", popularity=n, countries=["DE"] * (n > 3)) for n in range(70)]
+        *[shop("Lampe", f"lampe{n}.com", id=f"s{n:02}", popularity=n, countries=["DE"] * (n > 3)) for n in range(70)]
     )
     found = await find(world, "lampe germany lampx", limit=1)
     assert (found.total, found.ignored, [near.id for near in found.did_you_mean]) == (
@@ -311,7 +297,7 @@ async def test_no_match_by_a_country_is_named_wherever_the_shop_is_in_the_index(
 
 @pytest.mark.rule("M10", "X3")
 async def test_a_domain_has_no_categories_and_a_scheme_is_cut_off_while_typing(directory: Directory) -> None:
-    world = await directory([shop("Nike", "nike.com", categories=["com-goods", "nike-like"])])
+    world = await directory(shop("Nike", "nike.com", categories=["com-goods", "nike-like"]))
     suggested = {}
     for text in ("nike", "nike.com", "nike.", "https://nik", "//nike", "http://nike.com/x", "https://"):
         result = await suggest(world, text)
@@ -326,7 +312,7 @@ async def test_a_domain_has_no_categories_and_a_scheme_is_cut_off_while_typing(d
 async def test_the_kinds_of_shops_that_a_catalogue_may_begin_with_are_shown_while_typing(directory: Directory) -> None:
     typing = _TYPING
     lines = [shop(f"Qq {slug}", f"{slug}.internal", categories=[slug]) for slug in typing["categories"]]
-    world = await directory(lines, categories=category_records("shops"))
+    world = await directory(*lines, categories=category_records("shops"))
     wrong = []
     for case in typing["cases"]:
         shown = [found.slug for found in (await suggest(world, case["q"])).categories]
@@ -338,11 +324,9 @@ async def test_the_kinds_of_shops_that_a_catalogue_may_begin_with_are_shown_whil
 @pytest.mark.rule("E4", "V2")
 async def test_the_closest_categories_are_those_meant_then_those_spelt_alike_else_none(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("One", popularity=1, categories=["lighting", "maps-globes", "garden", "garden-tools"]),
-            shop("Two", popularity=2, categories=["garden-tools"]),
-            shop("Hidden", visibility="under_review", categories=["secrets"]),
-        ],
+        shop("One", popularity=1, categories=["lighting", "maps-globes", "garden", "garden-tools"]),
+        shop("Two", popularity=2, categories=["garden-tools"]),
+        shop("Hidden", visibility="under_review", categories=["secrets"]),
         categories=[{"slug": "lighting", "synonyms": ["lamps"]}],
     )
     closest = {

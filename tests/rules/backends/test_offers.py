@@ -18,6 +18,17 @@ from tests.support.catalogues import offer, program, shop
 URL: Final = "https://nord.internal/a?b=c"
 NETWORK_URL: Final = "https://go.network.internal/click?to=https%3A%2F%2Fnord.internal%2Fa%3Fb%3Dc"
 NORD: Final = shop("Nord", "nord.internal", id="s1", popularity=1)
+NO_PROGRAM: Final = {"applied": False, "network": None, "reason": "no_program"}
+# What the two tools say of an offer, and of its URL through the network.
+PAID: Final[dict[str, Any]] = {
+    "offer_id": "paid",
+    "shop": {"id": "s1", "domain": "nord.internal"},
+    "checkout_url": URL,
+    "affiliate": {"applied": False, "network": None, "reason": "not_requested"},
+}
+THROUGH: Final = {
+    **PAID, "checkout_url": NETWORK_URL, "affiliate": {"applied": True, "network": "Net", "reason": None},
+}  # fmt: skip
 
 
 def _ids(view: dict[str, Any]) -> list[str]:
@@ -30,7 +41,7 @@ async def test_a_shop_comes_with_its_newest_offers_three_in_a_search_and_a_hundr
 ) -> None:
     timed = [offer(f"o{n:03}", "s1", updated_at=f"2031-05-{1 + n // 24:02}T{n % 24:02}:00:00Z") for n in range(150)]
     world = await directory(
-        [NORD, shop("Sud", id="s2")], offers=[*timed, offer("sud", "s2", updated_at="2032-01-01T00:00:00Z")]
+        NORD, shop("Sud", id="s2"), offers=[*timed, offer("sud", "s2", updated_at="2032-01-01T00:00:00Z")]
     )
     newest = [f"o{n:03}" for n in range(149, -1, -1)]
     (found,) = (await call(world, FIND_SHOP, query="nord"))["results"]
@@ -44,7 +55,7 @@ async def test_a_shop_comes_with_its_newest_offers_three_in_a_search_and_a_hundr
 
 @pytest.mark.rule("A1.offers", "A14")
 async def test_offers_are_read_on_from_an_offset_and_past_the_last_there_are_none(directory: Directory) -> None:
-    world = await directory([NORD], offers=[offer(f"o{n:03}", "s1") for n in range(150)])
+    world = await directory(NORD, offers=[offer(f"o{n:03}", "s1") for n in range(150)])
     in_order = [f"o{n:03}" for n in range(150)]
     for offset in (0, 1, 100, 149, 150, 99_999, 100_000):
         view = await call(world, GET_SHOP, shop_domain="s1", offers_offset=offset)
@@ -59,7 +70,7 @@ async def test_offers_of_one_time_or_none_are_in_the_order_of_their_ids_those_wi
 ) -> None:
     time = "2031-05-06T07:08:09Z"
     times = {"b": None, "B": None, "d": time, "C": time, "a": "2031-05-06T07:08:09.000001Z"}
-    world = await directory([NORD], offers=[offer(offer_id, "s1", updated_at=at) for offer_id, at in times.items()])
+    world = await directory(NORD, offers=[offer(offer_id, "s1", updated_at=at) for offer_id, at in times.items()])
     assert _ids(await call(world, GET_SHOP, shop_domain="s1")) == ["a", "C", "d", "B", "b"]
     (found,) = (await call(world, FIND_SHOP, query=""))["results"]
     assert _ids(found) == ["a", "C", "d"]
@@ -67,30 +78,13 @@ async def test_offers_of_one_time_or_none_are_in_the_order_of_their_ids_those_wi
 
 @pytest.mark.rule("A2", "A13")
 async def test_an_offer_is_shown_without_its_url_and_with_null_for_what_is_not_stated(directory: Directory) -> None:
-    world = await directory(
-        [NORD, shop("Sud", id="s2")],
-        offers=[
-            offer(
-                "o1",
-                "s1",
-                title="A lamp",
-                url=URL,
-                price={"amount": "19.90", "currency": "EUR"},
-                availability="preorder",
-                updated_at="2031-05-06T07:08:09Z",
-            ),
-            offer("o2", "s1", title="Another"),
-        ],
-    )
+    price = {"amount": "19.90", "currency": "EUR"}
+    lamp = {"title": "A lamp", "price": price, "availability": "preorder", "updated_at": "2031-05-06T07:08:09Z"}
+    offers = [offer("o1", "s1", url=URL, **lamp), offer("o2", "s1", title="Another")]
+    world = await directory(NORD, shop("Sud", id="s2"), offers=offers)
     view = await call(world, GET_SHOP, shop_domain="s1")
     assert view["offers"] == (
-        {
-            "offer_id": "o1",
-            "title": "A lamp",
-            "price": {"amount": "19.90", "currency": "EUR"},
-            "availability": "preorder",
-            "updated_at": "2031-05-06T07:08:09Z",
-        },
+        {"offer_id": "o1", **lamp},
         {"offer_id": "o2", "title": "Another", "price": None, "availability": None, "updated_at": None},
     )
     without = await call(world, GET_SHOP, shop_domain="s2")
@@ -99,12 +93,10 @@ async def test_an_offer_is_shown_without_its_url_and_with_null_for_what_is_not_s
 
 async def _checkout_world(directory: Directory) -> Snapshot:
     return await directory(
-        [
-            NORD,
-            shop("Sud", "sud.internal", id="s2", checkout_hosts=["pay.internal"]),
-            shop("Hidden", "hidden.internal", id="h", visibility="under_review"),
-            shop("Loser", "nord.internal", id="l"),
-        ],
+        NORD,
+        shop("Sud", "sud.internal", id="s2", checkout_hosts=["pay.internal"]),
+        shop("Hidden", "hidden.internal", id="h", visibility="under_review"),
+        shop("Loser", "nord.internal", id="l"),
         offers=[
             offer("plain", "s2", url="https://pay.internal/x"),
             offer("paid", "s1", url=URL),
@@ -125,56 +117,26 @@ async def _checkout_world(directory: Directory) -> Snapshot:
 @pytest.mark.rule("A10", "I65")
 async def test_a_checkout_url_is_plain_unless_the_network_is_asked_for(directory: Directory) -> None:
     world = await _checkout_world(directory)
-    plain = {
-        "offer_id": "paid",
-        "shop": {"id": "s1", "domain": "nord.internal"},
-        "checkout_url": URL,
-        "affiliate": {"applied": False, "network": None, "reason": "not_requested"},
-    }
-    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid") == plain
-    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=False) == plain
-    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=True, shop_domain="ignored") == {
-        **plain,
-        "checkout_url": NETWORK_URL,
-        "affiliate": {"applied": True, "network": "Net", "reason": None},
-    }
+    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid") == PAID
+    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=False) == PAID
+    assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="paid", affiliate=True, shop_domain="ignored") == THROUGH
     assert await call(world, RESOLVE_CHECKOUT_URL, offer_id="plain", affiliate=True) == {
         "offer_id": "plain",
         "shop": {"id": "s2", "domain": "sud.internal"},
         "checkout_url": "https://pay.internal/x",
-        "affiliate": {"applied": False, "network": None, "reason": "no_program"},
+        "affiliate": NO_PROGRAM,
     }
 
 
 @pytest.mark.rule("A11", "I64")
 async def test_a_monetised_offer_shows_its_programme_or_that_there_is_none(directory: Directory) -> None:
     world = await _checkout_world(directory)
-    shop_key = {"id": "s1", "domain": "nord.internal"}
-    assert await call(world, MONETIZE_OFFER, offer_id="paid") == {
-        "offer_id": "paid",
-        "shop": shop_key,
-        "checkout_url": NETWORK_URL,
-        "affiliate": {"applied": True, "network": "Net", "reason": None},
-        "monetization": {
-            "network": "Net",
-            "program_id": "p-s1",
-            "commission_stated": "4 %",
-            "disclosure": "Advertisement",
-        },
-    }
-    assert await call(world, MONETIZE_OFFER, offer_id="paid", affiliate=False) == {
-        "offer_id": "paid",
-        "shop": shop_key,
-        "checkout_url": URL,
-        "affiliate": {"applied": False, "network": None, "reason": "not_requested"},
-        "monetization": None,
-    }
+    terms = {"network": "Net", "program_id": "p-s1", "commission_stated": "4 %", "disclosure": "Advertisement"}
+    assert await call(world, MONETIZE_OFFER, offer_id="paid") == {**THROUGH, "monetization": terms}
+    assert await call(world, MONETIZE_OFFER, offer_id="paid", affiliate=False) == {**PAID, "monetization": None}
     without = await call(world, MONETIZE_OFFER, offer_id="plain")
-    assert (without["checkout_url"], without["affiliate"], without["monetization"]) == (
-        "https://pay.internal/x",
-        {"applied": False, "network": None, "reason": "no_program"},
-        None,
-    )
+    shown = (without["checkout_url"], without["affiliate"], without["monetization"])
+    assert shown == ("https://pay.internal/x", NO_PROGRAM, None)
 
 
 @pytest.mark.rule("A10", "A11")

@@ -18,26 +18,16 @@ _CARRIED = [
 
 
 _GARDEN = Category("garden", "Garden", 2)
-
-
 _BOOKS = Category("books", "Books", 1)
-
-
 _GARAGE = Category("garage", "Doors", 1)
-
-
 _GIFTS = Category("gifts", "Überraschung & Gifts", 1)
-
-
 _HOME = Category("home-garden", "Home & Living", 1)
-
-
 _THINGS = Category("things", "Things", 1)
 
 
 @pytest.mark.rule("M10", "M11")
 async def test_categories_come_by_names_that_begin_with_what_is_typed_then_by_their_words(directory: Directory) -> None:
-    world = await directory(_CARRIED)
+    world = await directory(*_CARRIED)
     found = {
         "ga": (_GARDEN, _GARAGE, _HOME),
         "g": (_GARDEN, _GARAGE, _GIFTS, _HOME),
@@ -63,7 +53,7 @@ async def test_categories_come_by_names_that_begin_with_what_is_typed_then_by_th
 @pytest.mark.rule("M10", "M11")
 async def test_categories_come_by_their_other_names_and_show_their_display_name(directory: Directory) -> None:
     world = await directory(
-        _CARRIED,
+        *_CARRIED,
         categories=[
             {"slug": "garden", "names": {"de": "Garten", "ja": "庭"}, "synonyms": ["lawn", "de la terre"]},
             {
@@ -96,7 +86,7 @@ async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(d
         for number in range(count)
     ]
     world = await directory(
-        lines,
+        *lines,
         categories=[
             {"slug": "herbs", "names": {"de": "Tea"}},
             {"slug": "cups", "synonyms": ["teapot", "small blue glass"]},
@@ -125,7 +115,7 @@ async def test_categories_come_tier_by_tier_whatever_the_number_of_their_shops(d
 @pytest.mark.rule("M10", "M11")
 async def test_one_typing_error_in_a_category_is_forgiven_where_no_word_begins_so(directory: Directory) -> None:
     world = await directory(
-        _CARRIED, categories=[{"slug": "garden", "names": {"de": "Blumen"}, "synonyms": ["Gerade", "gifted"]}]
+        *_CARRIED, categories=[{"slug": "garden", "names": {"de": "Blumen"}, "synonyms": ["Gerade", "gifted"]}]
     )
     found = {
         "gardn": (_GARDEN,), "gadren": (_GARDEN,), "arden": (_GARDEN,), "grden": (_GARDEN,), "xgarden": (_GARDEN,),
@@ -143,11 +133,9 @@ async def test_one_typing_error_in_a_category_is_forgiven_where_no_word_begins_s
 @pytest.mark.rule("M9", "M9.category")
 async def test_other_names_of_categories_count_in_the_tiers_of_words(directory: Directory) -> None:
     world = await directory(
-        [
-            shop("Finch", popularity=0.3, categories=["books"]),
-            shop("Wren Finch Tales", popularity=0.2, categories=["books"]),
-            shop("Finch Other", popularity=0.1, categories=["toys"]),
-        ],
+        shop("Finch", popularity=0.3, categories=["books"]),
+        shop("Wren Finch Tales", popularity=0.2, categories=["books"]),
+        shop("Finch Other", popularity=0.1, categories=["toys"]),
         categories=[{"slug": "books", "names": {"de": "Bücher"}, "synonyms": ["novels", "de"]}],
     )
     found = {
@@ -163,7 +151,7 @@ async def test_other_names_of_categories_count_in_the_tiers_of_words(directory: 
 
 @pytest.mark.rule("M10", "M1", "M11")
 async def test_nothing_typed_suggests_the_most_popular_of_each(directory: Directory) -> None:
-    world = await directory(_CARRIED)
+    world = await directory(*_CARRIED)
     every_category = (_GARDEN, _BOOKS, _GARAGE, _GIFTS, _HOME, _THINGS)
     for typed in ("", "  ", "\t", "\u200b", " \u00ad\u2060"):
         blank = await suggest(world, typed)
@@ -175,7 +163,7 @@ async def test_nothing_typed_suggests_the_most_popular_of_each(directory: Direct
 
 @pytest.mark.rule("M10", "X1.last_form")
 async def test_punctuation_alone_is_compared_as_it_is(directory: Directory) -> None:
-    world = await directory(_CARRIED)
+    world = await directory(*_CARRIED)
     tiers = {"???": 8, " ??? ": 8, "??\u200b": 7, "?": 7}
     for typed, tier in tiers.items():
         suggested = await suggest(world, typed)

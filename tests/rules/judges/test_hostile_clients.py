@@ -17,21 +17,13 @@ from tests.support.wire import connect, exchange, problem
 
 BEGUN: Final = b"POST /tool/find_shop HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 IMPOSSIBLE_LENGTHS: Final = (
-    "content-length: -1",
-    "content-length: 1x",
-    "content-length: 0x0c",
-    "content-length: 99999999999999999999999999",
-    "content-length: 12\r\ncontent-length: 13",
-    "content-length: 12, 13",
-    "transfer-encoding: chunked\r\ncontent-length: 12",
-    "content-length: 12\r\ntransfer-encoding: chunked",
-    "transfer-encoding: chunked, gzip",
-    "transfer-encoding: xchunked",
-    "transfer-encoding : chunked",
-    "transfer-encoding: chunked\r\n\r\nzz\r\n",
-    "transfer-encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+    "content-length: -1", "content-length: 1x", "content-length: 0x0c", "content-length: 99999999999999999999999999",
+    "content-length: 12\r\ncontent-length: 13", "content-length: 12, 13",
+    "transfer-encoding: chunked\r\ncontent-length: 12", "content-length: 12\r\ntransfer-encoding: chunked",
+    "transfer-encoding: chunked, gzip", "transfer-encoding: xchunked", "transfer-encoding : chunked",
+    "transfer-encoding: chunked\r\n\r\nzz\r\n", "transfer-encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
     "transfer-encoding: chunked\r\n\r\n-5\r\n",
-)
+)  # fmt: skip
 STALLED: Final = (
     b"",
     b"\r\n",

@@ -31,14 +31,9 @@ SEED: Final = int(os.environ.get("SHOP_DIRECTORY_TRANSPORT_SEED", "20261121"))
 # A second for ten calls over five transports each, and as much again.
 SECONDS: Final = 120 + CALLS // 5
 CODES: Final = {
-    "ok",
-    "invalid_input",
-    "unknown_category",
-    "page_too_deep",
-    "shop_not_found",
-    "offer_not_found",
+    "ok", "invalid_input", "unknown_category", "page_too_deep", "shop_not_found", "offer_not_found",
     "no_valid_checkout_url",
-}
+}  # fmt: skip
 
 
 @pytest.mark.timeout(SECONDS)

@@ -50,10 +50,7 @@ def test_without_accept_json_is_sent_and_to_those_who_accept_events_alone_one_ev
     base: str, method: str, accept: str | None
 ) -> None:
     about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    params = {
-        "initialize": about,
-        "tools/call": {"name": "get_shop", "arguments": {"shop_domain": "shop_books"}},
-    }
+    params = {"initialize": about, "tools/call": {"name": "get_shop", "arguments": {"shop_domain": "shop_books"}}}
     message = json.dumps(asked(method, **params.get(method, {}))).encode()
     expected = _without_request_id(ask(base, "POST", "/mcp", message, _headers(accept="application/json")).body)
     reply = ask(base, "POST", "/mcp", message, _headers() if accept is None else _headers(accept=accept))

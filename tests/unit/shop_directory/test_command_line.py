@@ -21,11 +21,7 @@ from tests.support.served import get
 from tests.support.worlds import embedded_world
 
 REPOSITORY: Final = Path(__file__).parents[3]
-COMMANDS: Final = {
-    "serve": "service.__main__:serve",
-    "mcp": "service.__main__:mcp",
-    "index": "indexer.__main__:index",
-}
+COMMANDS: Final = {"serve": "service.__main__:serve", "mcp": "service.__main__:mcp", "index": "indexer.__main__:index"}
 
 
 @pytest.fixture
@@ -98,16 +94,8 @@ def test_the_service_listens_on_this_machine_or_with_a_key_or_where_open_operati
 def test_serve_says_what_it_waits_for_then_that_it_serves_gives_hints_and_ends_on_a_signal(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [
-        sys.executable,
-        "-m",
-        "service",
-        "serve",
-        "--port",
-        "0",
-        "--data-dir",
-        str(tmp_path / "index"),
-        "--hints",
-    ]
+        sys.executable, "-m", "service", "serve", "--port", "0", "--data-dir", str(tmp_path / "index"), "--hints",
+    ]  # fmt: skip
     with forked.start(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
         assert process.stdout is not None
         try:

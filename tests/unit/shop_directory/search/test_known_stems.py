@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from index_mappings.category_forms import Level, LevelledForm, category_forms, stem, stem_function, unmarked
+from index_mappings.category_forms import Level, LevelledForm, category_forms, stem, unmarked
 from index_mappings.table_words import unfolded
 from indexer.catalogue.new_catalogue import category_records
 from shop_directory.words.known_stems import KnownStems
@@ -50,9 +50,3 @@ def test_a_word_has_the_known_stems_that_each_stemmer_finds() -> None:
             wrong.append((word, expected, dict(stems.of(word))))
     assert wrong == []
     assert any(len(stems.of(word)) > 1 for word in words)
-
-
-def test_a_language_without_a_stemmer_has_no_stem_function() -> None:
-    assert stem_function("en")("shoes") == "shoe"
-    with pytest.raises(ValueError, match="no stemmer for ja"):
-        stem_function("ja")

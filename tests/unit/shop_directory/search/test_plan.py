@@ -125,31 +125,6 @@ def test_words_that_begin_one_another_are_looked_up_once() -> None:
     assert needed == [AnyOf((Infix("infixes", "a" * 18), Exact("labels", ("a" * 18,))))]
 
 
-@pytest.mark.rule("M4")
-@pytest.mark.parametrize(
-    ("text", "category", "tiers"),
-    [
-        ("", False, "ANY_CATEGORY"),
-        ("???", False, "EQUALS_FULL BEGINS_FULL BEGINS_KEY"),
-        ("z", False, "EQUALS_FULL FIRST_WORDS BEGINS_FULL BEGINS_KEY"),
-        ("z", True, "EQUALS_FULL FIRST_WORDS FIRST_CATEGORY ANY_CATEGORY BEGINS_FULL BEGINS_KEY"),
-        ("garden", False, "EQUALS_FULL FIRST_WORDS BEGINS_FULL BEGINS_KEY PARTS"),
-        ("garden", True, "EQUALS_FULL FIRST_WORDS FIRST_CATEGORY ANY_CATEGORY BEGINS_FULL BEGINS_KEY PARTS"),
-        ("garden b", False, "EQUALS_FULL FIRST_WORDS WORDS BEGINS_FULL BEGINS_KEY BEGINNINGS PARTS"),
-        (
-            "garden b",
-            True,
-            "EQUALS_FULL FIRST_WORDS WORDS FIRST_CATEGORY ANY_CATEGORY BEGINS_FULL BEGINS_KEY BEGINNINGS PARTS",
-        ),
-    ],
-)
-def test_a_plan_has_the_tiers_that_can_hold_a_shop(text: str, tiers: str, *, category: bool) -> None:
-    query = query_forms(text)
-    words = [Word(word, ("garden",) if category else (), counts=category) for word in dict.fromkeys(query.words)]
-    plan = find_plan(query.texts, [words])
-    assert [tier for tier, _ in plan.tiers] == [FindTier[tier] for tier in tiers.split()]
-
-
 def _leaves(clause: Clause) -> int:
     """How many conditions on a field an engine evaluates for a clause at most."""
     return sum(map(_leaves, clause.clauses)) if isinstance(clause, AllOf | AnyOf | NoneOf) else 1
@@ -173,24 +148,10 @@ def test_a_plan_grows_with_the_words_of_a_query_and_not_with_their_letters(
     assert len(plan.filters) == 2
 
 
-_TEXTS = st.sampled_from(
-    (
-        "book",
-        "books",
-        "bo",
-        "24h",
-        "garden tools",
-        "garden",
-        "gardena",
-        "Gärten",
-        "緑 茶",
-        "x",
-        "bookshop",
-        "gardens",
-        "the",
-        "Nachtbuch",
-    )
-)
+_TEXTS = st.sampled_from((
+    "book", "books", "bo", "24h", "garden tools", "garden", "gardena", "Gärten", "緑 茶", "x", "bookshop", "gardens",
+    "the", "Nachtbuch",
+))  # fmt: skip
 # Words that are near to each other, of few characters, so that errors and swaps meet often.
 _NEAR = st.text("abcd", min_size=1, max_size=7)
 

@@ -1,1 +1,0 @@
-"""The prototype of an embedded engine of bitmaps (decision 37): its files, its searches, and a comparison."""
