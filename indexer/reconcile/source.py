@@ -4,6 +4,7 @@ The source is read as a full build would read it, with the versions of the state
 arrived since, so a change that is only delayed is not a fault: what still differs was lost.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Final
 from indexer.jobs.generation_writing import batches
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.jobs.update import ChangeApplier, update
-from indexer.reconcile.generation import FaultCount, FaultReport, FaultType
+from indexer.reconcile.generation import FaultReport, FaultType
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
@@ -120,10 +121,9 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
             db.execute(statement)
     finally:
         db.execute("DETACH DATABASE snapshot")
-    counted = db.execute("SELECT gone, type, COUNT(*) FROM temp.lost GROUP BY gone, type ORDER BY gone, type")
-    faults = tuple(
-        FaultCount((FaultType.LOST_CHANGE, FaultType.LOST_DELETE)[gone], kind, count) for gone, kind, count in counted
-    )
+    counted = db.execute("SELECT gone, type, COUNT(*) FROM temp.lost GROUP BY gone, type")
+    classes = (FaultType.LOST_CHANGE, FaultType.LOST_DELETE)
+    faults = Counter({(classes[gone], kind): count for gone, kind, count in counted})
     counting = "SELECT (SELECT COUNT(*) FROM shops) + (SELECT COUNT(*) FROM belongings)"
     (checked,) = fresh.connection.execute(counting).fetchone()
     return FaultReport(faults, checked=checked)

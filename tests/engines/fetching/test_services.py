@@ -56,7 +56,7 @@ class World:
     def verify(self, *, repair: bool) -> list[tuple[str, str, int]]:
         found = verify_live(self.sink, self.states, options=VerifyOptions(repair=repair)).found
         assert found.repaired == (found.total if repair else 0)
-        return [(count.fault.value, count.kind, count.number) for count in found.faults]
+        return [(fault.value, kind, number) for fault, kind, number in found.ordered()]
 
     async def names(self, text: str) -> list[str]:
         suggested = (await self.backend.snapshot()).suggest(SuggestQuery.of(text, None, 20))

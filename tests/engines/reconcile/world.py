@@ -9,7 +9,7 @@ from typing import Final
 from index_mappings.documents import ShopDocument
 from indexer.jobs.update import ChangeApplier
 from indexer.projection import Projector, project_coupon, project_shop, related_digest
-from indexer.reconcile.generation import FaultCount, FaultReport
+from indexer.reconcile.generation import FaultReport, Faults
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
 from indexer.sinks.dead_letters import DeadLetters
@@ -78,11 +78,11 @@ class World(FollowedIndex):
         options = VerifyOptions(repair=repair, rate=rate)
         return verify_live(self.sink, self.states, options=options, timer=Clock().timer).found
 
-    def found_and_repaired(self) -> tuple[FaultCount, ...]:
+    def found_and_repaired(self) -> Faults:
         """The faults: a repair finds the same ones, repairs each of them, and nothing is wrong afterwards."""
         found, repaired = self.reconcile(repair=False), self.reconcile(repair=True)
         assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-        assert self.reconcile(repair=False).faults == ()
+        assert self.reconcile(repair=False).faults == {}
         return found.faults
 
     def applier(self, state: State, editor: GenerationEditor) -> ChangeApplier:

@@ -282,7 +282,7 @@ def test_an_acceptance_query_that_fails_is_exit_code_5_and_nothing_changes(opera
 def test_a_job_that_finds_another_one_at_work_is_exit_code_4_after_its_wait(operator: Operator) -> None:
     operator.build(LAMP)
     with holding(operator.sink.lease(), "prune", 0):
-        for command in ("build", "rollback", "prune"):
+        for command in ("build", "rollback", "prune", "verify"):
             done = operator.run(command, "--wait", "0")
             assert done.exit_code == 4
             assert re.search(r"another job has the lease of .*: prune", done.stderr), done.stderr
