@@ -24,9 +24,9 @@ STATUS_INTERVAL_S: Final = 5.0
 _LOG: Final = logging.getLogger(__name__)
 
 
-def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
-    """The accounts of a state, by provider, then account."""
-    return tuple(
+def operations_of(state: State, follower: FollowerStatus | None) -> Operations:
+    """The operations document of a state, with a status of its follower; accounts by provider, then account."""
+    accounts = tuple(
         ResourceAccount(
             **record.model_dump(exclude={"version", "updated_at", "resets_at", "observed_at"}),
             resets_at=optional_timestamp(record.resets_at),
@@ -34,11 +34,7 @@ def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
         )
         for record in state.public.accounts()
     )
-
-
-def operations_of(state: State, follower: FollowerStatus | None) -> Operations:
-    """The operations document of a state, with a status of its follower."""
-    return Operations(accounts_of(state), follower, state.missing)
+    return Operations(accounts, follower, state.missing)
 
 
 def write_accounts(state: State, editor: GenerationEditor) -> None:
@@ -48,9 +44,7 @@ def write_accounts(state: State, editor: GenerationEditor) -> None:
 
 
 def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationEditor) -> None:
-    """Copy the follower's status from the former generation, as the follower goes on in the editor's.
-
-    Changes that the state lacks are reported as well.
+    """Copy the follower's status from the former generation, with the changes that the state lacks.
 
     The follower writes its status itself soon after, so a failure is only logged.
     """

@@ -78,11 +78,14 @@ def read_catalogue(
     source = reading.source
     with source.reading() as position:
         state.connection.execute("BEGIN")
-        entities = Entities()
+        # The number of records with HTML entities in a field, by type and field, and the line of the first.
+        entities = dict[tuple[str, str], tuple[int, int]]()
 
         def each(kind: str, line: int, record: Record) -> None:
             tick()
-            entities.add(kind, line, record)
+            for name in fields_with_entities(record):
+                count, first = entities.get((kind, name), (0, line))
+                entities[kind, name] = count + 1, first
 
         counted = {kind: _stage(source, kind, state, problems, each) for kind in source.kinds()}
         hidden = dict.fromkeys(hiding.line for hiding in problems.hiding if _hide(state, hiding))
@@ -125,7 +128,7 @@ def read_catalogue(
         lost_domain=lost_domain,
         changes=changes,
         kept=kept,
-        notes=(*_hidden_notes(source, hidden), *entities.notes(source)),
+        notes=(*_hidden_notes(source, hidden), *_entity_notes(source, entities)),
     )
 
 
@@ -142,25 +145,13 @@ def _hidden_notes(source: Source, lines: Iterable[int]) -> list[str]:
     return [f"{source.name('shops')}:{line}: {HIDES}, which another record shows" for line in islice(lines, NOTED)]
 
 
-class Entities:
-    """The records with HTML entities in a field, which are valid and hardly meant: their number and the first line."""
-
-    def __init__(self) -> None:
-        self._found = dict[tuple[str, str], tuple[int, int]]()
-
-    def add(self, kind: str, line: int, record: Record) -> None:
-        """Note a record."""
-        for name in fields_with_entities(record):
-            count, first = self._found.get((kind, name), (0, line))
-            self._found[kind, name] = (count + 1, first)
-
-    def notes(self, source: Source) -> tuple[str, ...]:
-        """One note for each field of a type."""
-        return tuple(
-            f"{source.name(kind)}:{first}: {name} holds HTML entities such as &amp; in {count:,}"
-            f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
-            for (kind, name), (count, first) in self._found.items()
-        )
+def _entity_notes(source: Source, entities: Mapping[tuple[str, str], tuple[int, int]]) -> list[str]:
+    """One note for each field of a type: entities are valid, and hardly meant."""
+    return [
+        f"{source.name(kind)}:{first}: {name} holds HTML entities such as &amp; in {count:,}"
+        f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
+        for (kind, name), (count, first) in entities.items()
+    ]
 
 
 def _stage(
