@@ -146,17 +146,6 @@ def test_a_shop_hidden_during_a_long_step_of_a_build_leaves_the_live_generation_
     assert [*seen, followed.scan()] == [scanned(without)] * 2
 
 
-@pytest.mark.rule("V3", "G3", "G1")
-def test_a_shop_hidden_after_the_verification_is_not_in_what_is_published(engine: Engine, tmp_path: Path) -> None:
-    followed = FollowedIndex(tmp_path / "followed", engine.sink, lamp_world())
-    followed.build()
-    summary = _build(followed, acceptance=lambda _: followed.append([now("under_review", 2)]))
-    without = right(tmp_path / "right", _statements(lamp_world(known=False)))
-    assert (followed.scan(), summary.changes.applied) == (scanned(without), 1)
-    assert without.stamp is not None
-    assert followed.live.counts == without.stamp.counts
-
-
 @pytest.mark.rule("G3")
 def test_every_file_of_changes_that_is_replaced_during_a_build_is_in_what_it_publishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -173,11 +173,6 @@ def test_a_full_disk_fails_a_commit_and_leaves_what_was_there(world: _World, mon
     world.change([named("s4", "Kestrel Four")])
 
 
-def test_a_generation_is_dropped_with_its_typeahead(world: _World) -> None:
-    world.sink.drop(world.stamp.generation)
-    assert not world.directory.exists()
-
-
 _FILES: Final = tuple(Path(kernel.__path__[0]).glob("*.py"))
 
 
@@ -262,31 +257,6 @@ def test_a_process_that_caches_elsewhere_takes_what_the_installation_compiled(tm
     (folder,) = (tmp_path / "cache").iterdir()
     assert run.stdout.splitlines() == [f"{folder} 1 Counter()"]
     assert not list(folder.glob("*.new"))
-
-
-@pytest.mark.parametrize(
-    ("before", "logged"),
-    [
-        ("", []),
-        (
-            "compiled._INSTALLED = pathlib.Path('nowhere')",
-            ["compiling the typeahead to machine code", "the typeahead is compiled"],
-        ),
-    ],
-)
-def test_a_process_that_has_to_compile_logs_it_first(tmp_path: Path, before: str, logged: list[str]) -> None:
-    # Compiling itself is left out, as it takes half a minute.
-    program = (
-        "import logging, pathlib, sys\n"
-        "from shop_directory.typeahead import compiled\n"
-        "logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
-        f"{before}\n"
-        "compiled.compile_kernel = lambda: None\n"
-        "compiled.load_kernel()\n"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert [line.split(",")[0] for line in run.stdout.splitlines()] == logged
 
 
 def test_of_processes_that_start_together_one_compiles_with_progress_and_the_others_wait(tmp_path: Path) -> None:

@@ -480,11 +480,3 @@ def test_verify_is_exit_code_6_when_something_differs_and_0_once_it_is_repaired(
     mended = operator.run_json("verify", "--catalogue", str(operator.catalogue), "--repair")
     assert mended["repaired"] == 1
     assert operator.run_json("status")["generations"][-1]["counts"]["shops"] == 3
-
-
-def test_a_state_directory_of_another_index_is_refused(operator: Operator) -> None:
-    operator.build(LAMP)
-    done = operator.run(
-        "status", "--state-dir", str(operator.folder / "index.state"), "--data-dir", str(operator.folder / "other")
-    )
-    assert (done.exit_code, "belongs to the embedded index" in done.stderr) == (1, True)
