@@ -294,10 +294,9 @@ class _Build:
         """Write and seal the generation, verify all documents, and run the acceptance queries."""
         writer = self.sink.begin(self.generation)
         stamp = first_stamp_of(self.state, self.generation, self.clock())
-        written = write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
-        written.verify(self.live.tick)
+        sealed = write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
         if self.options.acceptance is not None:
-            in_thread(partial(self.options.acceptance, written.stamp), self.live.tick)
+            in_thread(partial(self.options.acceptance, sealed), self.live.tick)
 
     def restart(self) -> None:
         """Go on under another name, as the engine lost an index of this generation."""

@@ -20,8 +20,8 @@ from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.changing import write_row
-from indexer.state.rows import PUBLIC, Origin, Presence, Row, newer_sql
-from indexer.state.state import REREAD_PREFIX, State, database_uri
+from indexer.state.rows import PUBLIC, Origin, Presence, Row, attached, newer_sql
+from indexer.state.state import REREAD_PREFIX, State
 
 _BATCH: Final = 1_000
 _TABLE: Final = """
@@ -115,12 +115,9 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
     db = state.connection
     db.execute("DROP TABLE IF EXISTS temp.lost")
     db.execute(_TABLE)
-    db.execute("ATTACH DATABASE ? AS snapshot", (database_uri(fresh.path, "ro"),))
-    try:
+    with attached(db, fresh.path, "snapshot"):
         for statement in _LOST:
             db.execute(statement)
-    finally:
-        db.execute("DETACH DATABASE snapshot")
     counted = db.execute("SELECT gone, type, COUNT(*) FROM temp.lost GROUP BY gone, type")
     classes = (FaultType.LOST_CHANGE, FaultType.LOST_DELETE)
     faults = Counter({(classes[gone], kind): count for gone, kind, count in counted})

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from indexer.disk_space import raise_if_full
-from indexer.state.rows import PUBLIC, SHOPS, Origin, Presence, Row, StateRows, newer_sql
+from indexer.state.rows import PUBLIC, SHOPS, Origin, Presence, Row, StateRows, database_uri, newer_sql
 from indexer.state.state import (
     FORMER_POSITION,
     MISSING_CHANGES,
     POSITION,
     STATE_VERSION,
     StateError,
-    database_uri,
     is_damage,
 )
 
