@@ -61,11 +61,7 @@ class TypeaheadEditor:
 
     def rebuild(self) -> None:
         """Write all files again from the stored documents; pending changes are committed on top of them."""
-        self.restart(rebuild_typeahead(self._documents, self._store))
-
-    def restart(self, manifest_name: str) -> None:
-        """Continue from another manifest; pending changes are committed on top of it."""
-        self._opened = self._name = manifest_name
+        self._opened = self._name = rebuild_typeahead(self._documents, self._store)
         self._manifest, self._segments = None, {}
 
     def put(self, document: object) -> None:

@@ -116,17 +116,6 @@ def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
     assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
 
 
-def test_what_was_put_stays_when_an_editor_goes_on_from_another_manifest(tmp_path: Path) -> None:
-    world = Followed(tmp_path, _BASE)
-    first = world.name
-    world.change([named("n1", "Wren")])
-    editor = world.editor()
-    editor.put(named("n2", "Kite"))
-    editor.restart(first)
-    world.name = editor.commit()
-    assert set(editor.shown("n", None)) == {"n2"}
-
-
 def test_what_is_shown_comes_from_all_segments_between_two_ids(tmp_path: Path) -> None:
     world = Followed(tmp_path, _BASE, small_shops=1)
     world.change([named("b01", "Wren"), named("b021", "Kite")], ["b03"])
