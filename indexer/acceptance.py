@@ -2,9 +2,8 @@
 
 It asks the engines as the service does, with the bounds that callers have (M8, M9).
 
-Wrong lines and failed queries are reported by file, line and field, never by a value: an operator may expect a shop
-that has become secret since (V1). A query passes only with a complete answer. A failing engine is retried for a while,
-and is then an error (E3).
+Wrong lines and failed queries are reported by file, line and field, not by value: a shop that an operator expects may
+be secret by now (V1). A query passes only with a complete answer. A failing engine is retried, then an error (E3).
 """
 
 import asyncio
@@ -174,8 +173,7 @@ def acceptance_check(path: Path, index: LocationSettings, typeaheads: Path | Non
 
     `typeaheads` holds a folder with the typeahead's files for each generation in OpenSearch; None fetches them. The
     check blocks until all queries are answered, and is not to be called in a running event loop. It raises
-    AcceptanceFailedError if an answer fails its query, and SinkError if the generation did not answer, so that no query
-    has passed or failed.
+    AcceptanceFailedError if an answer fails its query, and SinkError if not all were answered.
     """
     queries = read_acceptance(path)
 

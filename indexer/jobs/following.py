@@ -38,9 +38,8 @@ _LOG: Final = logging.getLogger(__name__)
 class FollowOptions:
     """The options of the follow job.
 
-    `interval` is the seconds between two reads of changes, `status_interval` those between two statuses for operators
-    while no change arrives. With `once` the job ends when no more changes are available, and raises failures instead of
-    retrying.
+    `interval` is the seconds between two reads of changes, `status_interval` those between two statuses while no change
+    arrives. With `once` the job ends when no more changes are available, and raises failures instead of retrying.
     """
 
     interval: float = 1.0
@@ -92,8 +91,7 @@ class Following:
     def run(self, stop: threading.Event) -> FollowSummary:
         """Follow until `stop` is set, the stream of changes ends or, with `once`, no more changes are available.
 
-        Raises StateError if the state of the live generation is lost, which only a full build can replace; with `once`,
-        any failure.
+        Raises StateError if the live generation's state is lost, which a full build replaces; with `once`, any failure.
         """
         started, total, failures, pause = time.monotonic(), NOTHING, 0, self._options.interval
         try:

@@ -93,8 +93,7 @@ def write_generation(
 ) -> Stamp:
     """Write, seal and verify a generation; returns its stamp.
 
-    `check` raises when the lease is lost. `tick` is called after each document and in each wait, to keep the live
-    generation up to date.
+    `check` raises when the lease is lost. `tick`, called after each document and in waits, updates the live generation.
     """
     if isinstance(writer, LocalWriter):
         directory, needed = writer.needed_space(stamp.counts)

@@ -32,11 +32,10 @@ _WORD_ENDS: Final = re.compile(r"\s+")
 class ReadCounts:
     """Counts of records read.
 
-    `read` has the valid records by type, `left_out` those that belong to no public shop. A newer record of the same key
-    replaced the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the
-    lines of the first of them, each with the line of the shop that has it. `not_public` counts shops that only changes
-    or the former state know too. `kept` is what the former state has instead of the catalogue, by type. `notes` name
-    fields with HTML entities.
+    `read` has the valid records by type, `left_out` those of no public shop. A newer record of the same key replaced
+    the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the lines of
+    the first of them, each with that of the holder. `not_public` counts shops that only changes or the former state
+    know too. `kept` is what the former state has instead, by type. `notes` name fields with HTML entities.
     """
 
     read: Mapping[str, int] = field(default_factory=dict)

@@ -64,12 +64,7 @@ class RollbackSummary:
 
 
 def roll_back(
-    sink: Sink,
-    states: States,
-    changes: ChangeSource | None,
-    *,
-    wait: float = _WAIT_S,
-    dry_run: bool = False,
+    sink: Sink, states: States, changes: ChangeSource | None, *, wait: float = _WAIT_S, dry_run: bool = False
 ) -> RollbackSummary:
     """Publish the previous generation again; a `dry_run` only returns what would be published.
 

@@ -3,8 +3,7 @@
 Deletes run first; pending rows are cleared after the refresh, so a failed update is repeated. The stamp does not rise
 for outside accounts, as no answer that is cached by the stamp holds any.
 
-Changes are applied from the state's position on, which is saved in the transaction of the changes, so an interruption
-at any point loses none.
+Changes are applied from the state's position on, which is saved in their transaction, so no interruption loses any.
 """
 
 from collections.abc import Callable

@@ -89,8 +89,7 @@ Faults = Counter[tuple[FaultType, str]]
 class FaultReport:
     """What a comparison found and did.
 
-    The engine `refused` some repairs, which are in the dead-letter file. `checked` documents were compared, in
-    `seconds` with pauses.
+    The engine `refused` some repairs, now dead letters. `checked` documents were compared, in `seconds` with pauses.
     """
 
     faults: Faults = field(default_factory=Counter)
@@ -149,8 +148,7 @@ class FaultyDocument:
     shop_id: str | None = None
 
 
-# What one page showed: the faults, the number of compared documents, and the id after which the next page starts; None
-# after the last one of the kind.
+# The faults of a page, the number of compared documents, and the id after which the next page starts, if there is one.
 _Page = tuple[tuple[FaultyDocument, ...], int, str | None]
 
 

@@ -27,9 +27,8 @@ _BATCH: Final = 1_000
 _TABLE: Final = """
 CREATE TEMP TABLE lost (type TEXT, key TEXT, gone INTEGER, hides INTEGER, PRIMARY KEY (type, key)) WITHOUT ROWID
 """
-# Compares a fresh row with the known one of its key. A version in the text of one alone is not a difference: a
-# change may state it outside the record. Between two records of one version the one that hides more wins, then the one
-# of greater text.
+# Compares a fresh row with the known one of its key. A version in the text of one alone is not a difference: a change
+# may state it elsewhere. Between two records of one version the one that hides more wins, then the greater text.
 _LOST_CHANGE: Final = f"""
 fresh.presence <> {Presence.MISSING:d} AND (
     known.presence IS NULL
@@ -75,8 +74,7 @@ def read_source(
 ) -> Iterator[State]:
     """Read a whole source into a private state, which is removed afterwards; this needs no lease.
 
-    The state file of the live generation, `known`, is only read, and may change during the comparison. `tick` is called
-    after each record.
+    The live state's file, `known`, is only read, and may change in parallel. `tick` is called after each record.
     """
     # Alongside the state, as it holds the same secrets; the next job removes the remains of a killed one.
     with TemporaryDirectory(prefix=REREAD_PREFIX, dir=known.parent) as directory:

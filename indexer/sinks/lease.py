@@ -83,8 +83,7 @@ def acquire_until(attempt: Callable[[], None], wait: float, pause: float) -> Non
 class LeaseHolder:
     """A process that holds a lease for a job; its host and `since`, RFC 3339 UTC, are for messages only.
 
-    `machine` is the boot and the process namespace of `pid`, and `started` is in ticks since the boot; None if the
-    system does not provide them.
+    `machine` is the boot and process namespace of `pid`, `started` is in ticks since the boot; both None if unknown.
     """
 
     job: str

@@ -1,9 +1,8 @@
 """Takes records over from the former state, so that an old catalogue does not undo newer changes (G3).
 
 A key's former record is kept if it is newer than the catalogue's. A key that the catalogue lacks is kept if a change
-added it and its version is above all versions that the catalogue has of its type; otherwise a tombstone stores its
-version, so that a late, older change does not restore it. A database is read as of its last change, so what it lacks is
-deleted, however new it was.
+added it and its version is above all that the catalogue has of its type; otherwise a tombstone stores its version, so
+no late change restores it. A database is read as of its last change, so what it lacks is deleted.
 """
 
 import json
@@ -16,14 +15,7 @@ from typing import Final
 
 from indexer.disk_space import raise_if_full
 from indexer.state.rows import PUBLIC, SHOPS, Origin, Presence, Row, StateRows, database_uri, newer_sql
-from indexer.state.state import (
-    FORMER_POSITION,
-    MISSING_CHANGES,
-    POSITION,
-    STATE_VERSION,
-    StateError,
-    is_damage,
-)
+from indexer.state.state import FORMER_POSITION, MISSING_CHANGES, POSITION, STATE_VERSION, StateError, is_damage
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
 # Among equal versions the one that hides more wins, as among changes.
@@ -98,8 +90,7 @@ def take_over(
 ) -> Mapping[str, Kept]:
     """Take records over into a state that holds a catalogue and is not settled yet; returns their numbers, by type.
 
-    `current` says that the catalogue has all changes up to a position from which later ones are read, so that it lacks
-    no record that still exists.
+    `current` says that the catalogue has all changes up to the position from which changes are read, so it lacks none.
 
     The former state is only read. `listing`, a file that its owner alone can read as it names hidden shops, gets the
     keys of all kept records; it is removed where there are none. Raises StateError if the former state is damaged, or

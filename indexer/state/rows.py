@@ -85,9 +85,8 @@ class Row:
     """A record in the state; a tombstone has neither owner nor text, which is the record as JSON.
 
     It is `shown` if it is there, and a shop's visibility is public. `owner` is the id of its shop, the domain that a
-    redirect leads from, or the domain that a shown shop claims; `other` the domain that a redirect leads to. `rank` is
-    the sort key of a shown shop, and of an offer among those of its shop. A shop that is marked has neither, so that
-    nothing shows it (V4).
+    redirect leads from, or that a shown shop claims; `other` the domain that a redirect leads to. `rank` is the sort
+    key of a shown shop, and of an offer in its shop. A marked shop has neither, so nothing shows it (V4).
     """
 
     type: str

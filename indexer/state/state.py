@@ -297,8 +297,7 @@ class States:
         Raises StateError if it belongs to another location, or can't be used.
         """
         self.directory = directory
-        # The files of refused documents and changes, of the records that the last build kept from earlier changes, and
-        # of the marks of `index hide`.
+        # Refused documents and changes, records that the last build kept from earlier changes, marks of `index hide`.
         self.dead_letters, self.kept_listing = directory / _DEAD_LETTERS, directory / _KEPT
         self.marks = directory / MARKS_FILE
         try:

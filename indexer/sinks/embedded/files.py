@@ -2,8 +2,7 @@
 
 The engine merges segments and removes files at any time, also after a commit. So a commit links the files that the
 engine's meta file names into a folder that never changes, with checksums in a manifest. Each file's checksum is
-computed once. A file that was merged away since the last commit is verified a last time, as a damage of it would be
-part of the merged file.
+computed once. A file that was merged away since is verified again, as its damage would be part of the merged one.
 """
 
 import fcntl
@@ -163,8 +162,7 @@ class CommittedFiles:
     def commit(self, former_name: str) -> str:
         """Link the current files of the indices, and compute their checksums.
 
-        `former_name` is the manifest that the stamp names; empty for the first commit. Returns the name of the manifest
-        that the next stamp must name.
+        `former_name` is the manifest that the stamp names, empty for the first commit. Returns that of the next stamp.
         """
         former = self.manifest(former_name) if former_name else FilesManifest({})
         with as_sink_error(f"the files of generation {self._generation} could not be committed"):

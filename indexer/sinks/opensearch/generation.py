@@ -141,12 +141,7 @@ class OpenSearchWriter(OpenSearchReader):
     """Writes a new generation."""
 
     def __init__(
-        self,
-        client: OpenSearch,
-        prefix: str,
-        generation: str,
-        loader: BulkLoader,
-        store: OpenSearchTypeahead,
+        self, client: OpenSearch, prefix: str, generation: str, loader: BulkLoader, store: OpenSearchTypeahead
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader

@@ -44,8 +44,7 @@ class LeaseDocument:
     """The contents of the document; without a renewal the lease is lost after `ttl` seconds.
 
     `token` is a secret of the holder, a new one for each acquisition, and None while the lease is free. The holder is
-    None if the document is damaged, too. `beat` grows with each renewal. `condition` is that the document in the engine
-    is still the one that was read.
+    None if the document is damaged, too. `beat` grows with each renewal. `condition` requires the one that was read.
     """
 
     token: str | None

@@ -31,13 +31,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.generation_typeahead import rebuilt
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
-from indexer.sinks.opensearch.generation import (
-    ALIASED,
-    KINDS,
-    OpenSearchEditor,
-    OpenSearchReader,
-    OpenSearchWriter,
-)
+from indexer.sinks.opensearch.generation import ALIASED, KINDS, OpenSearchEditor, OpenSearchReader, OpenSearchWriter
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions

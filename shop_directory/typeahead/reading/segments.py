@@ -99,8 +99,7 @@ class MappedSegment:
     def passing(self, countries: Sequence[str], categories: Sequence[str], prefixes: Sequence[str] = ()) -> Array:
         """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
 
-        The shops sell in one of the countries and carry one of the categories, if there are any, and have no key that
-        begins with one of the prefixes.
+        The shops sell in one of the countries, carry one of the categories, if any, and have no key with a prefix.
         """
         words = -(-self.shops // 32)
         if not countries and not categories and not prefixes:

@@ -2,8 +2,7 @@
 
 Each commit writes one small segment, bitmaps, and a manifest. It rewrites the last segment of a covering until that is
 no longer small; then the next commit starts another one, and the small segments are merged in the background
-(`merging`). A commit reads and writes only the last segment and the ids of changed shops, however many
-changes there were before.
+(`merging`). A commit reads and writes only the last segment and the ids of changed shops.
 """
 
 import logging
