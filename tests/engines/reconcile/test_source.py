@@ -44,10 +44,7 @@ _PATIENCE_S: Final = 30.0
 
 
 def _compare(world: World, *, repair: bool) -> FaultReport:
-    with (
-        read_source(world.source, world.states.path(world.generation)) as snapshot,
-        world.editing() as (state, editor),
-    ):
+    with read_source(world.source, world.states.path(world.generation)) as snapshot, world.editing() as (state, editor):
         return compare_source(snapshot, world.applier(state, editor), repair=repair)
 
 

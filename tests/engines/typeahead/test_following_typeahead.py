@@ -159,61 +159,53 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
     assert world.store.damaged(world.name) == ()
 
 
+_ROOMY, _TIGHT = 10_000, 100
+
+
 @pytest.mark.parametrize(
-    ("covering", "merged"),
+    ("most", "covering", "merged"),
     [
-        ([(100, 0)], (0, 0)),
-        ([(100, 26)], (0, 1)),  # a quarter of the base is gone
-        ([(100, 26), (3, 0)], (0, 1)),
-        ([(100, 0), (3, 0)], (0, 0)),
-        ([(100, 0), (5, 0)], (0, 0)),
-        ([(100, 0), (5, 0), (4, 0)], (0, 0)),
-        ([(100, 0), (5, 0), (5, 0)], (1, 3)),
-        ([(100, 0), (5, 0), (6, 0), (2, 0)], (1, 3)),
-        ([(100, 0), (5, 0), (6, 0), (9, 0)], (1, 4)),
+        (_ROOMY, [(100, 0)], (0, 0)),
+        (_ROOMY, [(100, 26)], (0, 1)),  # a quarter of the base is gone
+        (_ROOMY, [(100, 26), (3, 0)], (0, 1)),
+        (_ROOMY, [(100, 0), (3, 0)], (0, 0)),
+        (_ROOMY, [(100, 0), (5, 0)], (0, 0)),
+        (_ROOMY, [(100, 0), (5, 0), (4, 0)], (0, 0)),
+        (_ROOMY, [(100, 0), (5, 0), (5, 0)], (1, 3)),
+        (_ROOMY, [(100, 0), (5, 0), (6, 0), (2, 0)], (1, 3)),
+        (_ROOMY, [(100, 0), (5, 0), (6, 0), (9, 0)], (1, 4)),
         # The last one is rewritten, as there may be no more.
-        ([(1000, 0), *[(5, 0)] * (MAX_SEGMENTS - 2), (9, 0)], (1, MAX_SEGMENTS - 1)),
-        ([(100, 20), (10, 5), (5, 0)], (0, 3)),  # more than a quarter is gone or elsewhere
-        ([(10, 0), (5, 0)], (0, 2)),
-        ([(0, 0)], (0, 0)),
-    ],
-)
-def test_neighbours_are_merged_and_the_base_with_them_when_a_quarter_of_it_is_elsewhere(
-    covering: list[tuple[int, int]], merged: tuple[int, int]
-) -> None:
-    uses = tuple(
-        SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
-        for place, (shops, removed) in enumerate(covering)
-    )
-    assert mergeable(uses, [use.shops for use in uses], 5, 10_000) == uses[slice(*merged)]
-
-
-@pytest.mark.parametrize(
-    ("covering", "merged"),
-    [
-        ([(100, 0), (90, 0), (9, 0)], (0, 0)),
-        ([(100, 0), (90, 0), (40, 0), (9, 0)], (0, 0)),  # the last two may be one, with less than a quarter elsewhere
-        ([(100, 0), (90, 0), (20, 0), (9, 0), (8, 0)], (2, 5)),
-        ([(100, 0), (90, 0), (60, 0), (5, 0), (5, 0)], (3, 5)),
-        ([(100, 26), (90, 0), (60, 0), (5, 0)], (0, 1)),  # it gets smaller alone
-        ([(100, 25), (90, 23), (60, 0), (5, 0)], (1, 2)),
-        ([(30, 0), (70, 0), (60, 0), (5, 0)], (0, 2)),  # these have become smaller before
-        ([(30, 0), (71, 0), (60, 0), (5, 0)], (0, 0)),
-        ([(300, 0), (60, 0), (5, 0)], (0, 0)),  # a build with a larger maximum made these
-        ([(300, 0)], (0, 0)),
-        ([(300, 76)], (0, 1)),
+        (_ROOMY, [(1000, 0), *[(5, 0)] * (MAX_SEGMENTS - 2), (9, 0)], (1, MAX_SEGMENTS - 1)),
+        (_ROOMY, [(100, 20), (10, 5), (5, 0)], (0, 3)),  # more than a quarter is gone or elsewhere
+        (_ROOMY, [(10, 0), (5, 0)], (0, 2)),
+        (_ROOMY, [(0, 0)], (0, 0)),
+        (_TIGHT, [(100, 0), (90, 0), (9, 0)], (0, 0)),
+        (
+            _TIGHT,
+            [(100, 0), (90, 0), (40, 0), (9, 0)],
+            (0, 0),
+        ),  # the last two may be, with less than a quarter elsewhere
+        (_TIGHT, [(100, 0), (90, 0), (20, 0), (9, 0), (8, 0)], (2, 5)),
+        (_TIGHT, [(100, 0), (90, 0), (60, 0), (5, 0), (5, 0)], (3, 5)),
+        (_TIGHT, [(100, 26), (90, 0), (60, 0), (5, 0)], (0, 1)),  # it gets smaller alone
+        (_TIGHT, [(100, 25), (90, 23), (60, 0), (5, 0)], (1, 2)),
+        (_TIGHT, [(30, 0), (70, 0), (60, 0), (5, 0)], (0, 2)),  # these have become smaller before
+        (_TIGHT, [(30, 0), (71, 0), (60, 0), (5, 0)], (0, 0)),
+        (_TIGHT, [(300, 0), (60, 0), (5, 0)], (0, 0)),  # a build with a larger maximum made these
+        (_TIGHT, [(300, 0)], (0, 0)),
+        (_TIGHT, [(300, 76)], (0, 1)),
         # Those that can't be merged leave as much room as there would be without them.
-        ([*[(100, 0)] * 20, (9, 0), (9, 0)], (20, 22)),
+        (_TIGHT, [*[(100, 0)] * 20, (9, 0), (9, 0)], (20, 22)),
     ],
 )
-def test_no_segments_are_merged_that_are_too_large_together(
-    covering: list[tuple[int, int]], merged: tuple[int, int]
+def test_neighbours_are_merged_unless_too_large_and_the_base_when_a_quarter_of_it_is_elsewhere(
+    most: int, covering: list[tuple[int, int]], merged: tuple[int, int]
 ) -> None:
     uses = tuple(
         SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
         for place, (shops, removed) in enumerate(covering)
     )
-    assert mergeable(uses, [use.shops for use in uses], 5, 100) == uses[slice(*merged)]
+    assert mergeable(uses, [use.shops for use in uses], 5, most) == uses[slice(*merged)]
 
 
 def test_a_merge_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute(

@@ -193,10 +193,7 @@ def test_every_file_that_the_kernel_imports_from_is_listed() -> None:
     ours = {
         name for name in imported if name.split(".")[0] in {"index_mappings", "indexer", "service", "shop_directory"}
     }
-    assert {name for name in ours if not name.startswith(kernel.__name__)} == {
-        tiers.__name__,
-        segment.__name__,
-    }
+    assert {name for name in ours if not name.startswith(kernel.__name__)} == {tiers.__name__, segment.__name__}
 
 
 @pytest.mark.parametrize("changed", ["ranking", "__init__", "tiers", "segment", "new"])

@@ -214,19 +214,6 @@ def test_rollback_prints_what_is_live_and_a_second_one_goes_forward_again(operat
     assert operator.live == second
 
 
-@pytest.mark.rule("G2", "V1")
-def test_a_planned_rollback_counts_what_the_newer_state_has_hidden_and_changes_nothing(operator: Operator) -> None:
-    operator.build(LAMP, BOOK)
-    operator.build(LAMP, {**BOOK, "visibility": "under_review"}, arguments=("--allow-shrink",))
-    before = operator.run_json("status")
-    for _ in range(2):
-        planned = operator.run("rollback", "--dry-run")
-        assert planned.stdout.endswith(
-            ": 1 shops, 1 categories, 0 coupons, 0 offers. 1 newer records were applied first.\n"
-        )
-    assert operator.run_json("status") == before
-
-
 @pytest.mark.rule("G3")
 def test_a_first_build_from_tables_reports_no_changes_where_it_read_its_rows_again(tmp_path: Path) -> None:
     columns = "id TEXT, name TEXT, domain TEXT, categories TEXT, visibility TEXT, row_version INTEGER"
@@ -306,9 +293,7 @@ def test_prune_removes_what_was_retired_a_minute_ago_and_retains_the_previous_on
 
 
 @pytest.mark.rule("G3")
-def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file(
-    operator: Operator,
-) -> None:
+def test_follow_once_ends_with_1_where_changes_were_refused_and_names_their_file(operator: Operator) -> None:
     operator.build(LAMP)
     operator.change(op="upsert", type="shops", record=BOOK, version=2)
     operator.change(op="upsert", type="shops", record={**BOOK, "name": "Older"}, version=1)

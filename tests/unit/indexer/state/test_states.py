@@ -280,9 +280,7 @@ def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
 
 
 @pytest.mark.rule("V1", "M1")
-def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_reported_by_line(
-    state: State,
-) -> None:
+def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_reported_by_line(state: State) -> None:
     _put(
         state,
         [
@@ -312,9 +310,7 @@ def test_a_domain_is_stored_as_it_is_read_back(state: State) -> None:
 
 
 @pytest.mark.rule("V1")
-def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_public_shops_only(
-    state: State,
-) -> None:
+def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_public_shops_only(state: State) -> None:
     _put(
         state,
         [
@@ -423,9 +419,7 @@ def test_offers_come_with_their_shop_and_its_first_programme_by_network(owners: 
 
 
 @pytest.mark.rule("A12", "V1.dependents")
-def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(
-    owners: State,
-) -> None:
+def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(owners: State) -> None:
     left = redirect("https://www.a.internal/x", "b.internal")
     hidden = [
         redirect("a.internal", "h.internal"),
