@@ -39,7 +39,6 @@ from indexer.sinks.embedded.files import (
     write_whole,
 )
 from indexer.sinks.embedded.generation import (
-    BAND_WIDTH,
     EmbeddedEditor,
     EmbeddedReader,
     EmbeddedWriter,
@@ -60,9 +59,8 @@ _HOLDER_BYTES: Final = 4096
 class EmbeddedSink:
     """Generations in one directory."""
 
-    def __init__(self, root: Path, band_width: int = BAND_WIDTH) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._band_width = band_width
         self._merging = BackgroundMerging()
 
     @property
@@ -86,7 +84,7 @@ class EmbeddedSink:
             generation_directory(self._root, generation).mkdir(parents=True)
         except OSError as error:
             raise SinkError(f"{self._root} cannot be written: {error.strerror}") from error
-        return EmbeddedWriter(self._root, generation, self._band_width)
+        return EmbeddedWriter(self._root, generation)
 
     def reader(self, generation: str) -> EmbeddedReader:
         read_stamp(self._root, generation)

@@ -1,7 +1,7 @@
 """A small world whose index, state or source is spoilt on purpose, and what a comparison is asked for."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -67,12 +67,8 @@ class World(FollowedIndex):
 
     @contextmanager
     def editing(self) -> Iterator[tuple[State, GenerationEditor]]:
-        editor = self.sink.edit(self.generation)
-        try:
-            with self.states.open(self.generation) as state:
-                yield state, editor
-        finally:
-            editor.close()
+        with closing(self.sink.edit(self.generation)) as editor, self.states.open(self.generation) as state:
+            yield state, editor
 
     def reconcile(self, *, repair: bool, rate: float | None = None) -> FaultReport:
         options = VerifyOptions(repair=repair, rate=rate)

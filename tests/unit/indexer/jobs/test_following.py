@@ -49,7 +49,7 @@ class World(FollowedIndex):
         return sorted(found.name for found in self.sink.documents["shops"])
 
     @property
-    def follower(self) -> FollowerStatus | None:
+    def status(self) -> FollowerStatus | None:
         assert self.sink.operations_document is not None
         return self.sink.operations_document.follower
 
@@ -239,7 +239,7 @@ def _written(world: World, writer: StatusWriter, **done: bool) -> FollowerStatus
     editor = world.sink.edit(world.live.generation)
     with world.states.open(world.live.generation) as state:
         writer.write(state, editor, lambda: None, **done)
-    return world.follower
+    return world.status
 
 
 def _minute(number: int) -> str:
@@ -316,7 +316,7 @@ def test_the_status_of_the_follower_is_copied_into_the_next_generation(tmp_path:
 def _after_a_tick(world: World, changes: ChangeFile, reported: FollowerStatus | None) -> FollowerStatus | None:
     world.sink.operations_document = Operations((), reported)
     LiveFollower(world.sink, world.states, DeadLetters(world.states.dead_letters), lambda: None, changes).tick()
-    return world.follower
+    return world.status
 
 
 def test_a_build_reports_on_the_live_generation_only_where_a_follower_of_the_same_changes_did(tmp_path: Path) -> None:
