@@ -203,36 +203,24 @@ def test_shops_that_changes_brought_do_not_hide_how_many_are_not_public(operator
     ] == [(10, 1, 10)] * 2
 
 
-@pytest.mark.rule("G2")
-@pytest.mark.parametrize(
-    ("left", "options"), [(8, BuildOptions()), (5, BuildOptions(most_shrink=0.5)), (3, BuildOptions(most_shrink=0.7))]
-)
-def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: int, options: BuildOptions) -> None:
-    operator.publish(TEN)
-    summary = operator.publish(TEN[:left], options)
-    assert (summary.published, summary.stamp.counts["shops"], operator.sink.live()) == (True, left, summary.stamp)
-
-
 @pytest.mark.rule("G2", "G1")
 @pytest.mark.parametrize(
-    ("left", "options", "message"),
-    [
-        (7, BuildOptions(), "7 of 10 public shops remain, and at most 20% may be lost"),
-        (4, BuildOptions(most_shrink=0.5), "4 of 10 public shops remain, and at most 50% may be lost"),
-        (8, BuildOptions(most_shrink=0.125), "8 of 10 public shops remain, and at most 12.5% may be lost"),
-        (9, BuildOptions(most_shrink=0), "9 of 10 public shops remain, and at most 0% may be lost"),
-        (0, BuildOptions(), "0 of 10 public shops remain, and at most 20% may be lost"),
-    ],
+    ("most", "left", "share"), [(0.2, 8, "20%"), (0.5, 5, "50%"), (0.7, 3, "70%"), (0.125, 9, "12.5%"), (0, 10, "0%")]
 )
-def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone(
-    operator: Operator, left: int, options: BuildOptions, message: str
+def test_a_build_may_lose_a_share_of_the_public_shops_and_one_that_loses_more_changes_nothing(
+    operator: Operator, most: float, left: int, share: str
 ) -> None:
     live = operator.publish(TEN).stamp
-    hidden = [{**line, "visibility": "removed"} for line in TEN[left:]]
-    with pytest.raises(ShrinkError, match=f"^{message}: .* --allow-shrink$"):
-        operator.publish([*TEN[:left], *hidden], options)
-    assert operator.sink.live() == live
-    assert operator.there() == ([live.generation], [live.generation])
+    options = BuildOptions(most_shrink=most)
+    for fewer in (left - 1, 0):
+        hidden = [{**line, "visibility": "removed"} for line in TEN[fewer:]]
+        message = f"^{fewer} of 10 public shops remain, and at most {share} may be lost: .* --allow-shrink$"
+        with pytest.raises(ShrinkError, match=message):
+            operator.publish([*TEN[:fewer], *hidden], options)
+        assert operator.sink.live() == live
+        assert operator.there() == ([live.generation], [live.generation])
+    summary = operator.publish(TEN[:left], options)
+    assert (summary.published, summary.stamp.counts["shops"], operator.sink.live()) == (True, left, summary.stamp)
 
 
 def test_a_shop_whose_aliases_make_a_build_slow_is_noted_by_its_line(
