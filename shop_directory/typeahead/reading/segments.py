@@ -17,7 +17,6 @@ import numpy as np
 import orjson
 
 from index_mappings.documents import CategoryEntry
-from shop_directory.typeahead.failures import SegmentCutError
 from shop_directory.typeahead.kernel import arrays
 from shop_directory.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
 from shop_directory.typeahead.kernel.suggest import ANY_COUNTRY, BEGUN, NEAR, TIER_BITS, suggest
@@ -31,7 +30,7 @@ from shop_directory.typeahead.segment import (
     read_header,
     segment_path,
 )
-from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion
+from shop_directory.typeahead.suggestions import SegmentCutError, SuggestedShop, Suggestion
 from shop_directory.words.categories import CategoryTable
 
 # The maximum number of cached suggestions of a segment: some 30 MB.

@@ -60,8 +60,7 @@ def _assert_the_stamp_is_found_and_repaired(world: World) -> None:
 @pytest.mark.rule("C1")
 def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) -> None:
     world = built(EmbeddedSink(tmp_path / "index"), tmp_path)
-    before = world.sink.live()
-    assert before is not None
+    before = world.live
     other = replace(before, generation="20200101t000000000000-abcdef", sequence=4, typeahead="0" * 64)
     other = other.counted({"shops": 99})
     stamp_path(tmp_path / "index", before.generation).write_text(to_checked_json(other.as_wire()))
@@ -72,8 +71,7 @@ def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) ->
     assert found == Verified(None, FaultReport(Counter({(FaultType.WRONG_GENERATION, STAMP): 1})))
     assert (repaired.generation, repaired.found.faults) == (before.generation, found.found.faults)
     assert repaired.found.remaining == 0
-    after = world.sink.live()
-    assert after is not None
+    after = world.live
     # Above any sequence that this generation can have had, so that no cache takes it for what it knows.
     assert after.sequence > 1_000_000_000
     assert after == replace(before, sequence=after.sequence, source_position=None)
@@ -139,15 +137,13 @@ class TestOpenSearch:
     def test_a_stamp_of_another_generation_is_rewritten(
         self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
-        before = world.sink.live()
-        assert before is not None
+        before = world.live
         other = replace(before, generation="20200101t000000000000-abcdef")
         index = index_name(opensearch_location.prefix, STAMP, before.generation)
         client.index(index=index, id=STAMP_ID, body={"stamp": other.as_wire()})
 
         _assert_the_stamp_is_found_and_repaired(world)
-        after = world.sink.live()
-        assert after is not None
+        after = world.live
         assert after.sequence > 1_000_000_000
         assert after == replace(before, sequence=after.sequence, source_position=None)
 
@@ -318,8 +314,7 @@ def test_a_scan_has_the_documents_of_all_pages_once(world: World, monkeypatch: p
 def test_planted_faults_are_found_and_left_alone_then_repaired_into_what_a_full_build_makes(
     world: World, rate: float | None
 ) -> None:
-    before = world.sink.live()
-    assert before is not None
+    before = world.live
     plant(world, *_PLANTED)
     planted = world.scan()
 
@@ -332,8 +327,7 @@ def test_planted_faults_are_found_and_left_alone_then_repaired_into_what_a_full_
 
     assert (repaired.faults, repaired.repaired, repaired.refused) == (_FOUND, 16, 0)
     assert world.scan() == world.rebuilt()
-    after = world.sink.live()
-    assert after is not None
+    after = world.live
     assert after.counts == before.counts
     assert after.sequence > before.sequence
     assert world.reconcile(repair=False).faults == {}

@@ -10,10 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from index_mappings.documents import ShopDocument
 from index_mappings.embedded import generation_directory
 from indexer.jobs.following import FollowOptions
-from indexer.projection import Projector, project_shop
 from indexer.reconcile.generation import FaultReport, FaultType, derived_tables_match
 from indexer.reconcile.live import VerificationRounds, VerifyOptions, verify_live
 from indexer.reconcile.source import compare_source, read_source
@@ -34,8 +32,10 @@ from tests.engines.reconcile.world import (
     add_coupon,
     add_shop,
     built,
+    hidden,
     lose,
     plant,
+    public,
 )
 from tests.support.catalogues import coupon, delete, offer, shipping, shop, upsert
 from tests.support.memory_sink import MemorySink
@@ -159,19 +159,6 @@ def spoil(world: World, root: Path, fault: Callable[[State, SinkTypeaheadEditor]
         write_stamp(root, stamp)
 
 
-def public(state: State, shop_id: str) -> ShopDocument:
-    document = Projector(state).document("shops", shop_id)
-    assert isinstance(document, ShopDocument)
-    return document
-
-
-def hidden(state: State, shop_id: str) -> ShopDocument:
-    row = state.rows.row("shops", shop_id)
-    assert row is not None
-    assert row.shop is not None
-    return project_shop(row.shop, (), 0, ())
-
-
 def everything_wrong(state: State, typeahead: SinkTypeaheadEditor) -> None:
     typeahead.put(hidden(state, "hidden"))
     typeahead.put(replace(public(state, "s1"), id="nobody"))
@@ -226,7 +213,7 @@ def test_a_document_that_is_wrong_on_both_sides_counts_once(embedded: World, roo
 def test_a_damaged_file_is_a_fault_of_its_own_and_is_written_again(
     embedded: World, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    right, before = shown(embedded), embedded.sink.live()
+    right, before = shown(embedded), embedded.live
     damage(embedded, root)
     wrong = {(FaultType.DAMAGED, "typeahead"): 1}
     assert embedded.reconcile(repair=False, rate=1.0).faults == wrong
@@ -235,9 +222,7 @@ def test_a_damaged_file_is_a_fault_of_its_own_and_is_written_again(
     assert (repaired.faults, repaired.remaining, caplog.records) == (wrong, 0, [])
     assert embedded.reconcile(repair=False).faults == {}
     assert shown(embedded) == right
-    live = embedded.sink.live()
-    assert before is not None
-    assert live == replace(before, sequence=before.sequence + 1)
+    assert embedded.live == replace(before, sequence=before.sequence + 1)
 
 
 def _until(condition: Callable[[], bool]) -> None:
