@@ -109,8 +109,11 @@ def read_catalogue(
         state.index(after_statement)
         state.public.settle(after_statement)
     changes = replay(state, reading.changes, reading.letters)
-    if (missing := state.missing) is not None and has_all_until(source, missing.before):
-        state.missing = None
+    if (missing := state.missing) is not None:
+        # A catalogue that was written later needs none of them.
+        written = source.written()
+        if written is None or written > datetime.fromisoformat(missing.before):
+            state.missing = None
     with state.transaction():
         for hiding in problems.hiding:
             if not hiding.is_certain and apply_hiding(state, hiding, Origin.CATALOGUE):
@@ -167,12 +170,6 @@ def _stage(
             except DuplicateKeyError as error:
                 problems.add(Problem(source.name(kind), line, "id", str(error)))
     return read, repeated
-
-
-def has_all_until(source: Source, timestamp: str) -> bool:
-    """Whether a catalogue was written after a time, and so needs no changes of before."""
-    written = source.written()
-    return written is None or written > datetime.fromisoformat(timestamp)
 
 
 def disputed_categories(state: State) -> list[str]:

@@ -11,7 +11,6 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
@@ -102,12 +101,8 @@ class LeaseHolder:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> Self:
-        """Parse a JSON object of `as_wire`; ValueError if it is none."""
+        """Parse a JSON object of the fields; ValueError if it is none."""
         return TypeAdapter(cls).validate_python(document)
-
-    def as_wire(self) -> dict[str, Any]:
-        """Its JSON object."""
-        return asdict(self)
 
     def is_dead(self) -> bool:
         """Whether the process has certainly ended; False for a process on another machine."""

@@ -98,7 +98,9 @@ def take_over(
     """
     try:
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
-        _refuse_unusable(db, former)
+        properties = dict(db.execute("SELECT name, value FROM former_state.meta").fetchall())
+        if properties.get("version") != STATE_VERSION or properties.get("sealed") is None:
+            raise _unusable(former, "unfinished or of another version")
         db.execute("CREATE TEMP TABLE kept (type TEXT, key TEXT, newer INTEGER)")
         db.execute(_POSITION)
         _take_over(db, _SHOPS, "shops", current=current)
@@ -140,12 +142,6 @@ def _list_kept(db: sqlite3.Connection, listing: Path) -> None:
             kind, key, newer = row
             file.write(f"{json.dumps({'type': kind, 'key': key, 'catalogue': 'older' if newer else 'lacks it'})}\n")
             row = rows.fetchone()
-
-
-def _refuse_unusable(db: sqlite3.Connection, former: Path) -> None:
-    properties = dict(db.execute("SELECT name, value FROM former_state.meta").fetchall())
-    if properties.get("version") != STATE_VERSION or properties.get("sealed") is None:
-        raise _unusable(former, "unfinished or of another version")
 
 
 def _unusable(former: Path, why: str) -> StateError:

@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -75,7 +75,8 @@ class EmbeddedSink:
     def generations(self) -> tuple[Generation, ...]:
         """The existing directories."""
         live, previous = read_pointer(self._root)
-        return with_roles(map(self._generation, self._names()), live, previous)
+        names = sorted(path.name for path in self._root.glob("generations/*") if is_generation(path.name))
+        return with_roles(map(self._generation, names), live, previous)
 
     def begin(self, generation: str) -> EmbeddedWriter:
         """Create the generation's directory, and remove the partial files of killed jobs."""
@@ -139,12 +140,6 @@ class EmbeddedSink:
         """End background merges of typeahead segments."""
         self._merging.close()
 
-    def _names(self) -> list[str]:
-        directory = self._root / "generations"
-        if not directory.is_dir():
-            return []
-        return sorted(path.name for path in directory.iterdir() if is_generation(path.name))
-
     def _generation(self, name: str) -> Generation:
         path = generation_directory(self._root, name) / RETIRED_FILE
         try:
@@ -207,7 +202,7 @@ class EmbeddedLease:
                 raise SinkError(f"{self._path} cannot be locked: {error.strerror}") from error
             if not _is_at(file, self._path):
                 raise LeaseHeldError(f"{self._path} was removed while it was being locked")
-            _write(file, json.dumps(LeaseHolder.here(job).as_wire()).encode())
+            _write(file, json.dumps(asdict(LeaseHolder.here(job))).encode())
             failing.pop_all()
         self._file = file
 

@@ -27,6 +27,7 @@ from indexer.sinks.opensearch.retries import (
     RETRY_S,
     IncompleteError,
     delete_matching,
+    fence,
     none_if_missing,
     retry_transient,
     whole,
@@ -249,7 +250,7 @@ class OpenSearchEditor(OpenSearchReader):
         super().__init__(client, prefix, generation)
         self._loader = loader
         found = self._read_stamp()
-        self._fence = _fence(found)
+        self._fence = fence(found)
         try:
             self._stamp = Stamp.from_wire(found["_source"]["stamp"])
         except (KeyError, TypeError, ValueError) as error:
@@ -291,7 +292,7 @@ class OpenSearchEditor(OpenSearchReader):
             if isinstance(error.__cause__, ConflictError) and self._is_ours(stamp):
                 return  # an earlier attempt succeeded, but its answer was lost
             raise
-        self._fence, self._stamp = _fence(done), stamp
+        self._fence, self._stamp = fence(done), stamp
 
     def close(self) -> None:
         """Do nothing."""
@@ -300,7 +301,7 @@ class OpenSearchEditor(OpenSearchReader):
         found = self._read_stamp()
         if found["_source"]["stamp"] != stamp.as_wire():
             return False
-        self._fence, self._stamp = _fence(found), stamp
+        self._fence, self._stamp = fence(found), stamp
         return True
 
     def _read_stamp(self) -> dict[str, Any]:
@@ -308,11 +309,6 @@ class OpenSearchEditor(OpenSearchReader):
             lambda: self._client.get(index=self._index(STAMP), id=STAMP_ID),
             f"the stamp of {self._generation} could not be read",
         )
-
-
-def _fence(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The condition that the stamp is still the one of an answer."""
-    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
 
 def merge(client: OpenSearch, indices: Sequence[str], tick: Callable[[], None], bound: float = MERGE_BOUND_S) -> bool:

@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from tenacity.stop import StopBaseT
 
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, acquire_until
-from indexer.sinks.opensearch.retries import cause_of
+from indexer.sinks.opensearch.retries import cause_of, fence
 
 TTL_S: Final = 15.0
 LEASE: Final = "lease"
@@ -55,7 +55,7 @@ class LeaseDocument:
 
     def as_wire(self) -> dict[str, Any]:
         """The document's source."""
-        holder = self.holder.as_wire() if self.holder else {}
+        holder = asdict(self.holder) if self.holder else {}
         return {"token": self.token, "beat": self.beat, "ttl": self.ttl, **holder}
 
     @classmethod
@@ -251,8 +251,7 @@ class OpenSearchLease:
         answer = _answer_of(lambda: self._client.get(index=self._index, id=_DOCUMENT_ID, params=params))
         if not answer.get("found"):
             return None
-        condition = {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
-        return replace(LeaseDocument.from_wire(answer["_source"]), condition=condition)
+        return replace(LeaseDocument.from_wire(answer["_source"]), condition=fence(answer))
 
     def _create(self, document: LeaseDocument) -> bool:
         """Write the first document, and create its index if that is missing; False if another job was faster."""

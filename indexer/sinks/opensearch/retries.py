@@ -139,6 +139,11 @@ def whole(answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def fence(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The condition that a document is still the one of an answer."""
+    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
+
+
 def delete_matching(client: OpenSearch, index: str, query: dict[str, Any], failure: str) -> None:
     """Delete the documents that match a query, but none written during the request. Errors as of `retry_transient`."""
 
