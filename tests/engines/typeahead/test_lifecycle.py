@@ -159,6 +159,15 @@ def test_a_change_that_was_not_committed_is_made_again(world: _World) -> None:
     assert world.stamp.sequence == 2
 
 
+def test_what_was_put_stays_when_the_typeahead_is_built_again(world: _World) -> None:
+    editor = world.sink.edit(world.stamp.generation)
+    editor.write("shops", [named("s4", "Kestrel Four")], ["s1"])  # and not shown, so the index lacks it
+    editor.typeahead.rebuild()
+    editor.typeahead.commit()
+    assert set(editor.typeahead.shown("", None)) == {"s2", "s3", "s4"}
+    editor.close()
+
+
 def _full(*_: object) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
