@@ -3,7 +3,7 @@
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -42,6 +42,11 @@ def _names(world: Followed) -> list[str]:
     return [use.name for use in covering]
 
 
+def _add(world: Followed, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        world.change([named(f"n{number}", f"Wren {number}")])
+
+
 def _age(world: Followed, seconds: float = GRACE_S + 1) -> None:
     for path in world.directory.iterdir():
         then = path.stat().st_mtime - seconds
@@ -57,13 +62,12 @@ def test_the_last_segment_is_rewritten_while_it_is_small_and_then_another_one_be
     world = Followed(tmp_path, _BASE, small_shops=3)
     shapes = []
     for number in range(7):
-        world.change([named(f"n{number}", f"Wren {number}")])
+        _add(world, [number])
         shapes.append(world.shape[0])
     assert shapes == [[20, 1], [20, 2], [20, 3], [20, 3, 1], [20, 3, 2], [20, 3, 3], [20, 3, 3, 1]]
     # Where there are as many segments as may be, the last one takes all.
     settled = [3] * (MAX_SEGMENTS - 2)
-    for number in range(7, sum(settled) + 14):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(7, sum(settled) + 14))
     assert world.shape == [[20, *settled, 14]]
 
 
@@ -127,15 +131,13 @@ def test_what_is_shown_comes_from_all_segments_between_two_ids(tmp_path: Path) -
 
 def test_files_of_the_newest_three_manifests_and_young_ones_stay(tmp_path: Path) -> None:
     world = Followed(tmp_path, _BASE, small_shops=50)
-    for number in range(5):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(5))
     assert len(world.files) == 12
     left = {"123-0.part", f"{'0' * 64}.segment", "notes.txt"}
     for name in left:
         (world.directory / name).write_bytes(b"half")
     _age(world)
-    for number in range(5, 8):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(5, 8))
     # Of the three new ones and of the one from which the last commit began.
     manifests = sorted(world.directory.glob("*.manifest"), key=lambda path: path.stat().st_mtime_ns)
     named_files = {
@@ -212,8 +214,7 @@ def test_a_merge_is_adopted_alongside_its_inputs_which_are_removed_after_a_minut
     tmp_path: Path, merging: BackgroundMerging
 ) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     assert world.shape == [[20, 2, 2]]
     _ended(merging)
     inputs = _names(world)
@@ -238,8 +239,7 @@ def test_a_merge_that_is_killed_is_logged_and_restarted(
     tmp_path: Path, merging: BackgroundMerging, caplog: pytest.LogCaptureFixture, kind: signal.Signals
 ) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     first = merging.process_id
     assert first is not None
     os.kill(first, kind)
@@ -258,8 +258,7 @@ def test_a_merge_that_is_killed_is_logged_and_restarted(
 
 def test_a_merge_ends_with_its_sink_and_leaves_files_only(tmp_path: Path, merging: BackgroundMerging) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     process = merging.process_id
     assert process is not None
     merging.close()
@@ -323,8 +322,7 @@ def test_a_merge_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, even
     merging = _Inline(iter([False] * 99))
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
     built = world.name
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     match event:
         case "rebuilt":
             world.name, world.shops = built, {shop.id: shop for shop in _BASE}
