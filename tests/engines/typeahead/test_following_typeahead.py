@@ -37,11 +37,6 @@ def merging() -> Iterator[BackgroundMerging]:
     merging.close()
 
 
-def _names(world: Followed) -> list[str]:
-    (covering,) = world.manifest.coverings
-    return [use.name for use in covering]
-
-
 def _add(world: Followed, numbers: Iterable[int]) -> None:
     for number in numbers:
         world.change([named(f"n{number}", f"Wren {number}")])
@@ -217,7 +212,8 @@ def test_a_merge_is_adopted_alongside_its_inputs_which_are_removed_after_a_minut
     _add(world, range(4))
     assert world.shape == [[20, 2, 2]]
     _ended(merging)
-    inputs = _names(world)
+    (covering,) = world.manifest.coverings
+    inputs = [use.name for use in covering]
     # Each of the inputs loses one shop meanwhile, and the last one changes another.
     world.change([named("n3", "Kite")], ["n0", "b00"])
     assert world.shape == [[19, 2, 1], [19, 1, 1, 1]]

@@ -44,10 +44,6 @@ def _why_not(line: object) -> list[tuple[str, str]]:
     return reasons(refused.value)
 
 
-def _slugs(count: int) -> list[dict[str, str]]:
-    return [{"slug": f"c{number}", "name": "C"} for number in range(count)]
-
-
 # Lengths, numbers and choices are in docs/catalogue.schema.json.
 AT_THE_LIMIT: Final[dict[str, tuple[str, object]]] = {
     "a name with a tab": ("name", "Nord\tSee"),
@@ -110,7 +106,8 @@ def test_hosts_are_reduced_as_pasted_references_are() -> None:
 
 
 def test_twenty_categories_are_taken_and_one_stated_twice_counts_at_its_first_position() -> None:
-    assert len(_record(categories=_slugs(20)).categories) == 20
+    twenty = [{"slug": f"c{number}", "name": "C"} for number in range(20)]
+    assert len(_record(categories=twenty).categories) == 20
     twice = [{"slug": "a", "name": "A"}, {"slug": "b", "name": "B"}, {"slug": "a", "name": "Other"}]
     stated = _record(categories=twice).categories
     assert stated == (CategoryRecord(slug="a", name="A"), CategoryRecord(slug="b", name="B"))

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -125,16 +126,9 @@ def test_a_change_and_the_position_are_saved_together_or_not_at_all(tmp_path: Pa
         assert (state.position, state.pending.count()) == ("p-3", 1)
 
 
-def _unseal(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM meta WHERE name = 'sealed'")
-    db.close()
-
-
-def _of_another_version(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE meta SET value = '0' WHERE name = 'version'")
-    db.close()
+def _changed(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
 
 
 DAMAGED: Final = f"is damaged: {ADVICE} --fresh-state$"
@@ -144,8 +138,11 @@ DAMAGES: Final[dict[str, tuple[Callable[[Path], object], str]]] = {
     "overwritten": (lambda path: path.write_bytes(b"\0garbage" * 999), DAMAGED),
     "emptied": (lambda path: path.write_bytes(b""), DAMAGED),
     "cut short": (lambda path: path.write_bytes(path.read_bytes()[:5_000]), DAMAGED),
-    "unsealed": (_unseal, UNUSABLE),
-    "of another version": (_of_another_version, UNUSABLE),
+    "unsealed": (lambda path: _changed(path, "DELETE FROM meta WHERE name = 'sealed'"), UNUSABLE),
+    "of another version": (
+        lambda path: _changed(path, "UPDATE meta SET value = '0' WHERE name = 'version'"),
+        UNUSABLE,
+    ),
 }
 
 
