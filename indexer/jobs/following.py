@@ -152,7 +152,10 @@ class Following:
             raise StateError("no generation is live: build one first, by shop-directory index build")
         if not live.readable:
             raise StateError(f"the live generation has schema version {live.schema_version}: build again")
-        state = self._state_of(live.generation)
+        if self._state is None or self._generation != live.generation:
+            self._close_state()
+            self._state, self._generation = self._states.open(live.generation), live.generation
+        state = self._state
         with closing(self._sink.edit(live.generation)) as editor:
             applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
             done = applier.step(self._options.micro_batch)
@@ -161,13 +164,6 @@ class Following:
         if done != NOTHING:
             self._on_batch(done)
         return done
-
-    def _state_of(self, generation: str) -> State:
-        if self._state is None or self._generation != generation:
-            self._close_state()
-            self._state = self._states.open(generation)
-            self._generation = generation
-        return self._state
 
     def _close_state(self) -> None:
         if self._state is not None:

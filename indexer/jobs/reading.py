@@ -1,7 +1,7 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -130,7 +130,10 @@ def read_catalogue(
         lost_domain=lost_domain,
         changes=changes,
         kept=kept,
-        notes=(*_hidden_notes(source, hidden), *_entity_notes(source, entities)),
+        notes=(
+            *(f"{source.name('shops')}:{line}: {HIDES}, which another record shows" for line in islice(hidden, NOTED)),
+            *_entity_notes(source, entities),
+        ),
     )
 
 
@@ -141,10 +144,6 @@ def _hide(state: State, hiding: Hiding) -> bool:
     for row in rows:
         state.rows.write(row)
     return bool(shown)
-
-
-def _hidden_notes(source: Source, lines: Iterable[int]) -> list[str]:
-    return [f"{source.name('shops')}:{line}: {HIDES}, which another record shows" for line in islice(lines, NOTED)]
 
 
 def _entity_notes(source: Source, entities: Mapping[tuple[str, str], tuple[int, int]]) -> list[str]:

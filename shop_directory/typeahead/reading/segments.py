@@ -53,7 +53,10 @@ class MappedSegment:
         if sha256(data).hexdigest() != path.stem:
             raise ValueError("a segment of the typeahead is damaged")
         header = read_header(data)
-        parts = {name: _array(data, header, name) for name in ARRAYS}
+        parts: SegmentArrays = {
+            name: np.frombuffer(data, np.dtype(dtype), header.parts[name].size, header.parts[name].start)
+            for name, dtype in ARRAYS.items()
+        }
         check_bounds(header, parts)
         self.bytes = len(data)
         self._name = path.name
@@ -209,11 +212,6 @@ def _read(path: Path) -> memoryview:
         if os.fstat(file.fileno()).st_size < _MAPPED_BYTES:
             return memoryview(file.read())
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:
-    part = header.parts[name]
-    return np.frombuffer(data, np.dtype(ARRAYS[name]), part.size, part.start)
 
 
 def _extent(header: Header, name: str) -> tuple[int, int]:
