@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -158,9 +159,14 @@ class OpenSearchWriter(OpenSearchReader):
     def create(self, shards: int, replicas: int) -> None:
         """Create the indices with their primary shards, and copies of each; after a failure some of them may exist."""
         for kind in KINDS:
-            self._create(
-                kind, {"settings": settings(kind, shards=shards, replicas=replicas), "mappings": mapping(kind)}
-            )
+            body = {"settings": settings(kind, shards=shards, replicas=replicas), "mappings": mapping(kind)}
+            create = partial(self._client.indices.create, index=self._index(kind), body=body)
+            try:
+                retry_transient(create, "the indices could not be created")
+            except SinkError as error:
+                # No other job creates an index of this name: an earlier attempt succeeded, but its answer was lost.
+                if not isinstance(error.__cause__, RequestError) or error.__cause__.error != _EXISTS_ALREADY:
+                    raise
 
     def add(
         self,
@@ -190,15 +196,6 @@ class OpenSearchWriter(OpenSearchReader):
             self.show()
         self._wait_until_whole()
         return stamp
-
-    def _create(self, kind: str, body: dict[str, Any]) -> None:
-        failure = "the indices could not be created"
-        try:
-            retry_transient(lambda: self._client.indices.create(index=self._index(kind), body=body), failure)
-        except SinkError as error:
-            # No other job creates an index of this name: an earlier attempt succeeded, but its answer was lost.
-            if not isinstance(error.__cause__, RequestError) or error.__cause__.error != _EXISTS_ALREADY:
-                raise
 
     def _wait_until_whole(self) -> None:
         """Wait for green health, except for copies without a node; a shard without any copy is lost."""
