@@ -2,14 +2,12 @@
 
 It asks the engines as the service does, with the bounds that callers have (M8, M9).
 
-Wrong lines and failed queries are reported by file, line and field, never by a value: an operator may expect a shop
-that has become secret since (V1). A query passes only with a complete answer. A failing engine is retried for a while,
-and is then an error (E3).
+Wrong lines and failed queries are reported by file, line and field, not by value: a shop that an operator expects may
+be secret by now (V1). A query passes only with a complete answer. A failing engine is retried, then an error (E3).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeVar
@@ -72,6 +70,8 @@ _LONGEST_WAIT_SECONDS: Final = 5.0
 
 AskedTool = Literal["find_shop", "suggest"]
 T = TypeVar("T")
+# The file and line of a query, and one way in which an answer fails it, which names a field and no value.
+Failure = tuple[str, str]
 
 # The number of shops in an answer when the caller names none, and the largest that a caller can ask for.
 _FIRST_PAGE: Final = {"find_shop": DEFAULT_LIMIT, "suggest": DEFAULT_SUGGESTIONS}
@@ -84,14 +84,6 @@ class AcceptanceFileError(CatalogueError):
     def __init__(self, problems: ProblemLog) -> None:
         super().__init__(f"{problems.records} acceptance queries are wrong: correct them")
         self.problems = problems
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptanceFailure:
-    """One way in which an answer fails its query, at a file and line; the reason names a field and no value."""
-
-    location: str
-    reason: str
 
 
 def _shop(text: str) -> str:
@@ -172,12 +164,8 @@ class AcceptanceQuery(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedQuery:
-    """A query with its file and line, for reports."""
-
-    location: str
-    query: AcceptanceQuery
+# Queries by their file and line.
+Queries = Mapping[str, AcceptanceQuery]
 
 
 def acceptance_check(path: Path, index: LocationSettings, typeaheads: Path | None) -> Callable[[Stamp], None]:
@@ -185,43 +173,40 @@ def acceptance_check(path: Path, index: LocationSettings, typeaheads: Path | Non
 
     `typeaheads` holds a folder with the typeahead's files for each generation in OpenSearch; None fetches them. The
     check blocks until all queries are answered, and is not to be called in a running event loop. It raises
-    AcceptanceFailedError if an answer fails its query, and SinkError if the generation did not answer, so that no query
-    has passed or failed.
+    AcceptanceFailedError if an answer fails its query, and SinkError if not all were answered.
     """
     queries = read_acceptance(path)
 
     def check(stamp: Stamp) -> None:
         failures = failures_of(queries, index, stamp, typeaheads)
         if failures:
-            failed = len({failure.location for failure in failures})
-            named = "; ".join(f"{failure.location}: {failure.reason}" for failure in failures[:_NAMED])
+            failed = len({location for location, _ in failures})
+            named = "; ".join(f"{location}: {reason}" for location, reason in failures[:_NAMED])
             more = f"; and {len(failures) - _NAMED} more" if len(failures) > _NAMED else ""
             raise AcceptanceFailedError(f"{failed} of {len(queries)} acceptance queries failed: {named}{more}")
 
     return check
 
 
-def read_acceptance(path: Path) -> tuple[LocatedQuery, ...]:
+def read_acceptance(path: Path) -> Queries:
     """Read a file of acceptance queries: NDJSON, one query a line.
 
     Raises AcceptanceFileError if lines are wrong, after a check of the whole file, or CatalogueError if the file cannot
     be read, or holds no query or too many.
     """
     problems = ProblemLog()
-    queries: list[LocatedQuery] = []
+    queries: dict[str, AcceptanceQuery] = {}
     for number, raw in _lines(path):
         try:
-            query = AcceptanceQuery.model_validate(strict_loads(raw))
+            queries[f"{path.name}:{number}"] = AcceptanceQuery.model_validate(strict_loads(raw))
         except NotStrictJsonError as error:
             problems.add(Problem(path.name, number, None, f"the line {error}"))
         except ValidationError as error:
             found = [(field, reason.removesuffix(_LENIENT)) for field, reason in reasons(error)]
             problems.add(*(Problem(path.name, number, field, reason) for field, reason in found))
-        else:
-            queries.append(LocatedQuery(f"{path.name}:{number}", query))
     if problems.count:
         raise AcceptanceFileError(problems)
-    return tuple(queries)
+    return queries
 
 
 def _lines(path: Path) -> list[tuple[int, bytes]]:
@@ -241,12 +226,12 @@ def _lines(path: Path) -> list[tuple[int, bytes]]:
 
 
 def failures_of(
-    queries: Sequence[LocatedQuery],
+    queries: Queries,
     index: LocationSettings,
     stamp: Stamp,
     typeaheads: Path | None = None,
     patience: float = _RETRY_SECONDS,
-) -> tuple[AcceptanceFailure, ...]:
+) -> tuple[Failure, ...]:
     """Ask all queries of a generation, published or not; returns the failures in their order.
 
     Without `typeaheads`, its files are fetched first. A failing engine is retried for `patience` seconds. Raises
@@ -260,8 +245,8 @@ def failures_of(
 
 
 async def _ask(
-    queries: Sequence[LocatedQuery], index: LocationSettings, stamp: Stamp, typeaheads: Path | None, patience: float
-) -> tuple[AcceptanceFailure, ...]:
+    queries: Queries, index: LocationSettings, stamp: Stamp, typeaheads: Path | None, patience: float
+) -> tuple[Failure, ...]:
     if not stamp.readable:
         raise BackendUnavailable(f"it has schema version {stamp.schema_version}, the service reads {SCHEMA_VERSION}")
     # A generation that is not live looks removed while its shards are relocated, so that is retried, too.
@@ -278,12 +263,12 @@ async def _ask(
         folder = DEFAULT_FOLDER if typeaheads is None else FolderLocation(typeaheads / stamp.generation)
         access = index.cluster_access
         engine = OpenSearchEngine(index.opensearch_urls, index.index_prefix, _REQUEST_SECONDS, access, location=folder)
-    failures: list[AcceptanceFailure] = []
+    failures: list[Failure] = []
     try:
         snapshot: PlannedSnapshot = await attempts(_in_time, partial(snapshot_of, engine, stamp))
-        for located in queries:
-            found: tuple[str, ...] = await attempts(_in_time, partial(_reasons, snapshot, located.query))
-            failures += [AcceptanceFailure(located.location, reason) for reason in found]
+        for location, query in queries.items():
+            found: tuple[str, ...] = await attempts(_in_time, partial(_reasons, snapshot, query))
+            failures += [(location, reason) for reason in found]
     finally:
         await engine.close()
     return tuple(failures)

@@ -341,4 +341,4 @@ def _verified_as_text(done: "Verified") -> str:
         f"Compared {found.checked:,} documents of generation {done.generation} in {found.seconds:.1f} s:"
         f" {found.total:,} differ, {found.repaired:,} were repaired."
     )
-    return "\n".join([head, *(f"{count.number:,} {count.fault.value} in {count.kind}" for count in found.faults)])
+    return "\n".join([head, *(f"{number:,} {fault.value} in {kind}" for fault, kind, number in found.ordered())])

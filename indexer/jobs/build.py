@@ -26,7 +26,7 @@ from indexer.disk_space import DiskFullError
 from indexer.jobs.defaults import MOST_SHRINK
 from indexer.jobs.follower_status import carry_over_status
 from indexer.jobs.following import LiveFollower, announce
-from indexer.jobs.generation_writing import Written, first_stamp_of, verify_counts, write_generation
+from indexer.jobs.generation_writing import first_stamp_of, verify_counts, write_generation
 from indexer.jobs.reading import ReadCounts, Reading, build_notes, disputed_categories, long_named, read_catalogue
 from indexer.jobs.update import NOTHING, ChangeApplier, ChangeCounts, is_behind
 from indexer.progress import in_thread, remark, stage
@@ -137,12 +137,10 @@ def build(
             return job.summary(first_stamp_of(job.state, job.generation, clock()), job.counts.changes, started)
         try:
             try:
-                written = job.write()
-                job.verify(written)
+                job.write()
             except IndexLostError:
                 job.restart()
-                written = job.write()
-                job.verify(written)
+                job.write()
             with stage("Publishing"):
                 stamp, applied = job.catch_up()
                 job.publish(stamp)
@@ -292,17 +290,13 @@ class _Build:
         if not self.published:
             self.states.drop(self.generation)
 
-    def write(self) -> Written:
-        """Write and seal the generation."""
+    def write(self) -> None:
+        """Write and seal the generation, verify all documents, and run the acceptance queries."""
         writer = self.sink.begin(self.generation)
         stamp = first_stamp_of(self.state, self.generation, self.clock())
-        return write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
-
-    def verify(self, written: Written) -> None:
-        """Verify all documents, and run the acceptance queries."""
-        written.verify(self.live.tick)
+        sealed = write_generation(writer, stamp, self.state, self.lease.check, self.live.tick)
         if self.options.acceptance is not None:
-            in_thread(partial(self.options.acceptance, written.stamp), self.live.tick)
+            in_thread(partial(self.options.acceptance, sealed), self.live.tick)
 
     def restart(self) -> None:
         """Go on under another name, as the engine lost an index of this generation."""
@@ -328,7 +322,10 @@ class _Build:
 
     def publish(self, stamp: Stamp) -> None:
         """Publish the generation, and retire the one that was live."""
-        self._record_source(stamp)
+        # The source's digest, unless the catalogue changed during the build.
+        if self.digest is not None and _source_digest(self.source, self.options) == self.digest:
+            alone = (self.previous is None and self.reading.former is None) or self.options.fresh_state
+            self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))
         self.state.skipped = {"records": self.problems.records, "reasons": self.problems.reasons}
         self.state.seal()
         self.lease.check()
@@ -339,13 +336,6 @@ class _Build:
             with suppress(SinkError):
                 self.sink.retire(self.previous.generation, self.clock())
 
-    def _record_source(self, stamp: Stamp) -> None:
-        """Record the source's digest, unless the catalogue changed during the build."""
-        if self.digest is None or _source_digest(self.source, self.options) != self.digest:
-            return
-        alone = (self.previous is None and self.reading.former is None) or self.options.fresh_state
-        self.state.set(_DIGEST_KEY, _recorded(self.digest, stamp, alone=alone))
-
     def drop_unless_live(self) -> None:
         """Remove the new generation, unless it is live: a publication may succeed although its answer was lost.
 
@@ -353,32 +343,29 @@ class _Build:
         """
         self.published = True
         live = self.sink.live()
-        if live is None or live.generation != self.generation:
-            self.published = False
+        self.published = live is not None and live.generation == self.generation
+        if not self.published:
             self.sink.drop(self.generation)
 
     def refuse_losses(self, public: int) -> None:
         """Refuse likely mistakes: far fewer shops or records of a type, or no shop."""
+        most, counts = self.options.most_shrink, dict[str, tuple[int, int]]()
         if self.previous is not None and not self.options.allow_shrink:
-            before = self.previous.counts.get("shops", 0)
-            # A share of 1 - 0.7 is a little over 0.3 as a float; that of the lost shops is as exact as the setting.
-            if before and (before - public) / before > self.options.most_shrink:
-                raise self._shrunk(public, before, "public shops")
+            counts["public shops"] = self.previous.counts.get("shops", 0), public
             if self.live_state is not None:
-                for kind, (held, left) in self.state.public.lost_records(self.live_state).items():
-                    if (held - left) / held > self.options.most_shrink:
-                        raise self._shrunk(left, held, f"records of type {kind}")
+                lost = self.state.public.lost_records(self.live_state)
+                counts |= {f"records of type {kind}": before_and_now for kind, before_and_now in lost.items()}
+        for what, (before, left) in counts.items():
+            # A share of 1 - 0.7 is a little over 0.3 as a float; that of the lost shops is as exact as the setting.
+            if before and (before - left) / before > most:
+                raise ShrinkError(
+                    f"{left:,} of {before:,} {what} remain, and at most {100 * most:g}% may be lost: check the"
+                    " catalogue, give another one an index of its own, or allow the loss by --allow-shrink"
+                )
         if not public and not self.options.allow_empty and not self.options.dry_run:
             raise CatalogueError(
                 "the catalogue has no public shop: check it, or publish a directory without shops by --allow-empty"
             )
-
-    def _shrunk(self, left: int, before: int, what: str) -> ShrinkError:
-        share = f"{100 * self.options.most_shrink:g}%"
-        return ShrinkError(
-            f"{left:,} of {before:,} {what} remain, and at most {share} may be lost: check the catalogue, give another"
-            " one an index of its own, or allow the loss by --allow-shrink"
-        )
 
     def prune(self) -> None:
         """Remove older generations. A failure is noted, and does not undo the publication."""

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,9 +23,9 @@ STATUS_INTERVAL_S: Final = 5.0
 _LOG: Final = logging.getLogger(__name__)
 
 
-def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
-    """The accounts of a state, by provider, then account."""
-    return tuple(
+def operations_of(state: State, follower: FollowerStatus | None) -> Operations:
+    """The operations document of a state, with a status of its follower; accounts by provider, then account."""
+    accounts = tuple(
         ResourceAccount(
             **record.model_dump(exclude={"version", "updated_at", "resets_at", "observed_at"}),
             resets_at=optional_timestamp(record.resets_at),
@@ -34,23 +33,11 @@ def accounts_of(state: State) -> tuple[ResourceAccount, ...]:
         )
         for record in state.public.accounts()
     )
-
-
-def operations_of(state: State, follower: FollowerStatus | None) -> Operations:
-    """The operations document of a state, with a status of its follower."""
-    return Operations(accounts_of(state), follower, state.missing)
-
-
-def write_accounts(state: State, editor: GenerationEditor) -> None:
-    """Write the accounts of a state; the follower's status in the document stays."""
-    known = editor.operations()
-    editor.write_operations(operations_of(state, None if known is None else known.follower))
+    return Operations(accounts, follower, state.missing)
 
 
 def carry_over_status(sink: Sink, former: str, state: State, editor: GenerationEditor) -> None:
-    """Copy the follower's status from the former generation, as the follower goes on in the editor's.
-
-    Changes that the state lacks are reported as well.
+    """Copy the follower's status from the former generation, with the changes that the state lacks.
 
     The follower writes its status itself soon after, so a failure is only logged.
     """
@@ -126,14 +113,9 @@ class StatusWriter:
         if self._only_known and (former is None or former.source != changes.kind):
             return None
         now = wire_timestamp(self._clock())
-        status = FollowerStatus(
-            source=changes.kind,
-            position=changes.describe_position(state.position),
-            waiting=0,
-            caught_up_at=now,
-            told_at=now,
-        )
+        waiting: int | None = 0
+        caught_up_at: str | None = now
         if behind:
-            caught_up_at = None if former is None else former.caught_up_at
-            status = replace(status, waiting=changes.backlog(state.position), caught_up_at=caught_up_at)
-        return operations_of(state, status)
+            waiting, caught_up_at = changes.backlog(state.position), None if former is None else former.caught_up_at
+        position = changes.describe_position(state.position)
+        return operations_of(state, FollowerStatus(changes.kind, position, waiting, caught_up_at, now))

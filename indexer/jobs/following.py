@@ -38,9 +38,8 @@ _LOG: Final = logging.getLogger(__name__)
 class FollowOptions:
     """The options of the follow job.
 
-    `interval` is the seconds between two reads of changes, `status_interval` those between two statuses for operators
-    while no change arrives. With `once` the job ends when no more changes are available, and raises failures instead of
-    retrying.
+    `interval` is the seconds between two reads of changes, `status_interval` those between two statuses while no change
+    arrives. With `once` the job ends when no more changes are available, and raises failures instead of retrying.
     """
 
     interval: float = 1.0
@@ -92,8 +91,7 @@ class Following:
     def run(self, stop: threading.Event) -> FollowSummary:
         """Follow until `stop` is set, the stream of changes ends or, with `once`, no more changes are available.
 
-        Raises StateError if the state of the live generation is lost, which only a full build can replace; with `once`,
-        any failure.
+        Raises StateError if the live generation's state is lost, which a full build replaces; with `once`, any failure.
         """
         started, total, failures, pause = time.monotonic(), NOTHING, 0, self._options.interval
         try:
@@ -154,7 +152,10 @@ class Following:
             raise StateError("no generation is live: build one first, by shop-directory index build")
         if not live.readable:
             raise StateError(f"the live generation has schema version {live.schema_version}: build again")
-        state = self._state_of(live.generation)
+        if self._state is None or self._generation != live.generation:
+            self._close_state()
+            self._state, self._generation = self._states.open(live.generation), live.generation
+        state = self._state
         with closing(self._sink.edit(live.generation)) as editor:
             applier = ChangeApplier(state, editor, self._changes, self._letters, self._lease.check)
             done = applier.step(self._options.micro_batch)
@@ -163,13 +164,6 @@ class Following:
         if done != NOTHING:
             self._on_batch(done)
         return done
-
-    def _state_of(self, generation: str) -> State:
-        if self._state is None or self._generation != generation:
-            self._close_state()
-            self._state = self._states.open(generation)
-            self._generation = generation
-        return self._state
 
     def _close_state(self) -> None:
         if self._state is not None:

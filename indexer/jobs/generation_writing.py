@@ -5,7 +5,6 @@ Counts must be exact, a sample read back must be equal, and the generation must 
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -83,21 +82,6 @@ def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A generation that was written and sealed, and is not published; `samples` are what reading it back must give."""
-
-    writer: GenerationWriter
-    stamp: Stamp
-    samples: tuple[Sample, ...]
-
-    def verify(self, tick: Callable[[], None]) -> None:
-        """Verify the engine's documents; `tick` is called after each batch of ids."""
-        with stage("Verifying", sum(self.stamp.counts.values()), "documents") as advance:
-            for sample in self.samples:
-                sample.verify(self.writer, partial(_advance, advance, tick))
-
-
 def first_stamp_of(state: State, generation: str, now: datetime) -> Stamp:
     """The stamp of a generation with the current contents of the state."""
     counts = {projected.kind: projected.count for projected in Projector(state).all()}
@@ -106,11 +90,10 @@ def first_stamp_of(state: State, generation: str, now: datetime) -> Stamp:
 
 def write_generation(
     writer: GenerationWriter, stamp: Stamp, state: State, check: Callable[[], None], tick: Callable[[], None]
-) -> Written:
-    """Write and seal a generation.
+) -> Stamp:
+    """Write, seal and verify a generation; returns its stamp.
 
-    `check` raises when the lease is lost. `tick` is called after each document and in each wait, to keep the live
-    generation up to date.
+    `check` raises when the lease is lost. `tick`, called after each document and in waits, updates the live generation.
     """
     if isinstance(writer, LocalWriter):
         directory, needed = writer.needed_space(stamp.counts)
@@ -125,7 +108,10 @@ def write_generation(
             writer.merge(partial(_advance, advance, tick, 0))
     with stage("Writing the typeahead and sealing") as advance:
         sealed = in_thread(partial(writer.seal, stamp), partial(_advance, advance, tick, 0))
-    return Written(writer, sealed, samples)
+    with stage("Verifying", sum(sealed.counts.values()), "documents") as advance:
+        for sample in samples:
+            sample.verify(writer, partial(_advance, advance, tick))
+    return sealed
 
 
 def _write_kind(writer: GenerationWriter, projected: Projected, tick: Callable[[], None]) -> Sample:

@@ -1,7 +1,7 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -32,11 +32,10 @@ _WORD_ENDS: Final = re.compile(r"\s+")
 class ReadCounts:
     """Counts of records read.
 
-    `read` has the valid records by type, `left_out` those that belong to no public shop. A newer record of the same key
-    replaced the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the
-    lines of the first of them, each with the line of the shop that has it. `not_public` counts shops that only changes
-    or the former state know too. `kept` is what the former state has instead of the catalogue, by type. `notes` name
-    fields with HTML entities.
+    `read` has the valid records by type, `left_out` those of no public shop. A newer record of the same key replaced
+    the `superseded` shops. `public` shops have their domain; `lost_domain` shops have not, and `lost` has the lines of
+    the first of them, each with that of the holder. `not_public` counts shops that only changes or the former state
+    know too. `kept` is what the former state has instead, by type. `notes` name fields with HTML entities.
     """
 
     read: Mapping[str, int] = field(default_factory=dict)
@@ -78,11 +77,14 @@ def read_catalogue(
     source = reading.source
     with source.reading() as position:
         state.connection.execute("BEGIN")
-        entities = Entities()
+        # The number of records with HTML entities in a field, by type and field, and the line of the first.
+        entities = dict[tuple[str, str], tuple[int, int]]()
 
         def each(kind: str, line: int, record: Record) -> None:
             tick()
-            entities.add(kind, line, record)
+            for name in fields_with_entities(record):
+                count, first = entities.get((kind, name), (0, line))
+                entities[kind, name] = count + 1, first
 
         counted = {kind: _stage(source, kind, state, problems, each) for kind in source.kinds()}
         hidden = dict.fromkeys(hiding.line for hiding in problems.hiding if _hide(state, hiding))
@@ -107,8 +109,11 @@ def read_catalogue(
         state.index(after_statement)
         state.public.settle(after_statement)
     changes = replay(state, reading.changes, reading.letters)
-    if (missing := state.missing) is not None and has_all_until(source, missing.before):
-        state.missing = None
+    if (missing := state.missing) is not None:
+        # A catalogue that was written later needs none of them.
+        written = source.written()
+        if written is None or written > datetime.fromisoformat(missing.before):
+            state.missing = None
     with state.transaction():
         for hiding in problems.hiding:
             if not hiding.is_certain and apply_hiding(state, hiding, Origin.CATALOGUE):
@@ -125,7 +130,10 @@ def read_catalogue(
         lost_domain=lost_domain,
         changes=changes,
         kept=kept,
-        notes=(*_hidden_notes(source, hidden), *entities.notes(source)),
+        notes=(
+            *(f"{source.name('shops')}:{line}: {HIDES}, which another record shows" for line in islice(hidden, NOTED)),
+            *_entity_notes(source, entities),
+        ),
     )
 
 
@@ -138,29 +146,13 @@ def _hide(state: State, hiding: Hiding) -> bool:
     return bool(shown)
 
 
-def _hidden_notes(source: Source, lines: Iterable[int]) -> list[str]:
-    return [f"{source.name('shops')}:{line}: {HIDES}, which another record shows" for line in islice(lines, NOTED)]
-
-
-class Entities:
-    """The records with HTML entities in a field, which are valid and hardly meant: their number and the first line."""
-
-    def __init__(self) -> None:
-        self._found = dict[tuple[str, str], tuple[int, int]]()
-
-    def add(self, kind: str, line: int, record: Record) -> None:
-        """Note a record."""
-        for name in fields_with_entities(record):
-            count, first = self._found.get((kind, name), (0, line))
-            self._found[kind, name] = (count + 1, first)
-
-    def notes(self, source: Source) -> tuple[str, ...]:
-        """One note for each field of a type."""
-        return tuple(
-            f"{source.name(kind)}:{first}: {name} holds HTML entities such as &amp; in {count:,}"
-            f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
-            for (kind, name), (count, first) in self._found.items()
-        )
+def _entity_notes(source: Source, entities: Mapping[tuple[str, str], tuple[int, int]]) -> list[str]:
+    """One note for each field of a type: entities are valid, and hardly meant."""
+    return [
+        f"{source.name(kind)}:{first}: {name} holds HTML entities such as &amp; in {count:,}"
+        f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
+        for (kind, name), (count, first) in entities.items()
+    ]
 
 
 def _stage(
@@ -177,12 +169,6 @@ def _stage(
             except DuplicateKeyError as error:
                 problems.add(Problem(source.name(kind), line, "id", str(error)))
     return read, repeated
-
-
-def has_all_until(source: Source, timestamp: str) -> bool:
-    """Whether a catalogue was written after a time, and so needs no changes of before."""
-    written = source.written()
-    return written is None or written > datetime.fromisoformat(timestamp)
 
 
 def disputed_categories(state: State) -> list[str]:

@@ -4,8 +4,7 @@ The previous generation first takes all changes that came after it, and the shop
 then is it published. Records that only the live generation's build brought are not taken over.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +23,8 @@ from indexer.sinks.lease import holding
 from indexer.sinks.protocol import Generation, GenerationRole, Sink
 from indexer.sources.protocol import ChangeSource
 from indexer.state.changing import write_row
-from indexer.state.rows import PUBLIC, Origin, Presence, newer_sql
-from indexer.state.state import State, States, database_uri
+from indexer.state.rows import PUBLIC, Origin, Presence, attached, newer_sql
+from indexer.state.state import State, States
 
 _WAIT_S: Final = 60.0
 # Shops that the live state hides although their records in the previous one state a newer version: the build of the
@@ -65,12 +64,7 @@ class RollbackSummary:
 
 
 def roll_back(
-    sink: Sink,
-    states: States,
-    changes: ChangeSource | None,
-    *,
-    wait: float = _WAIT_S,
-    dry_run: bool = False,
+    sink: Sink, states: States, changes: ChangeSource | None, *, wait: float = _WAIT_S, dry_run: bool = False
 ) -> RollbackSummary:
     """Publish the previous generation again; a `dry_run` only returns what would be published.
 
@@ -90,10 +84,10 @@ def roll_back(
             with closing(LiveFollower(sink, states, letters, lease.check, changes)) as follower:
                 announce(sink, previous.name, lease.check, follower)
             with states.open(previous.name) as state, closing(sink.edit(previous.name)) as editor:
-                with _compared(state, known):
+                with attached(state.connection, known.path, "newer"):
                     carried_over = _hide_later(state, known)
                 applied = ChangeApplier(state, editor, changes, letters, lease.check).drain()
-                with _compared(state, known):
+                with attached(state.connection, known.path, "newer"):
                     carried_over += _take(state, known, _SINCE)
                 update(state, editor, lease.check)
                 # It has all that the live state has.
@@ -133,7 +127,7 @@ def _planned(state: State, known: State, stamp: Stamp, changes: ChangeSource | N
     with (
         TemporaryDirectory(prefix="shop-directory-") as folder,
         closing(DeadLetters(Path(folder) / "none.ndjson")) as letters,
-        _compared(state, known),
+        attached(state.connection, known.path, "newer"),
         state.transaction(undone=True),
     ):
         carried_over = _hide_later(state, known)
@@ -141,16 +135,6 @@ def _planned(state: State, known: State, stamp: Stamp, changes: ChangeSource | N
         carried_over += _take(state, known, _SINCE)
         counts = first_stamp_of(state, stamp.generation, datetime.now(UTC)).counts
     return RollbackSummary(stamp.counted(counts), known.path.stem, applied, carried_over)
-
-
-@contextmanager
-def _compared(state: State, newer: State) -> Iterator[None]:
-    """Attach the newer state, for `_take`; outside of any transaction, in which nothing can be detached."""
-    state.connection.execute("ATTACH DATABASE ? AS newer", (database_uri(newer.path, "ro"),))
-    try:
-        yield
-    finally:
-        state.connection.execute("DETACH DATABASE newer")
 
 
 def _hide_later(state: State, known: State) -> int:

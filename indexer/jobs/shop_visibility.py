@@ -1,8 +1,7 @@
 """Hides and shows single shops, and explains from the state why one is not shown (V1, V4, G3).
 
 A mark is written to a file in the directory of the states, which every job reads: a follower, and a build for the live
-and for its own generation. So it is applied within a second also while another job has the lease; without one it is
-applied here.
+and for its own generation. So it is applied within a second while another job has the lease; else here.
 """
 
 import os

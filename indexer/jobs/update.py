@@ -3,8 +3,7 @@
 Deletes run first; pending rows are cleared after the refresh, so a failed update is repeated. The stamp does not rise
 for outside accounts, as no answer that is cached by the stamp holds any.
 
-Changes are applied from the state's position on, which is saved in the transaction of the changes, so an interruption
-at any point loses none.
+Changes are applied from the state's position on, which is saved in their transaction, so no interruption loses any.
 """
 
 from collections.abc import Callable
@@ -14,18 +13,17 @@ from typing import Final
 
 from index_mappings.documents import DOCUMENTS
 from indexer.jobs.defaults import MICRO_BATCH
-from indexer.jobs.follower_status import write_accounts
+from indexer.jobs.follower_status import operations_of
 from indexer.projection import Projector
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor
 from indexer.sources.protocol import ChangeSource
-from indexer.state.changing import apply_changes, apply_hiding, apply_marks
+from indexer.state.changing import OWNED_KINDS, apply_changes, apply_hiding, apply_marks
 from indexer.state.marks import marks_size
 from indexer.state.rows import Origin
 from indexer.state.state import ACCOUNTS, MARKS_POSITION, REMOVED_SHOPS, State
 
 _BATCH: Final = 1_000
-_OWNED_KINDS: Final = ("coupons", "offers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,8 @@ def update(state: State, editor: GenerationEditor, check: Callable[[], None]) ->
     """
     if state.pending.has(ACCOUNTS):
         check()
-        write_accounts(state, editor)
+        known = editor.operations()
+        editor.write_operations(operations_of(state, None if known is None else known.follower))
         state.pending.clear(ACCOUNTS)
     if not state.pending.count():
         return NOTHING
@@ -92,7 +91,7 @@ def update(state: State, editor: GenerationEditor, check: Callable[[], None]) ->
     projector = Projector(state)
     for shop_ids in state.pending.batches(REMOVED_SHOPS, _BATCH):
         hidden = [shop_id for shop_id in shop_ids if state.public.shop(shop_id) is None]
-        for kind in _OWNED_KINDS:
+        for kind in OWNED_KINDS:
             check()
             editor.remove_of_shops(kind, hidden)
     for kind in DOCUMENTS:

@@ -10,9 +10,9 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from index_mappings.documents import DOCUMENTS, ShopDocument, stored_part
 from indexer.jobs.generation_writing import batches
@@ -81,41 +81,26 @@ class FaultType(Enum):
     LOST_DELETE = "lost_delete"  # the state has a record that the source no longer has
 
 
-class FaultCount(NamedTuple):
-    """The number of faults of one class and kind."""
-
-    fault: FaultType
-    kind: str
-    number: int
+# The number of faults by class and kind.
+Faults = Counter[tuple[FaultType, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """What a comparison found and did; `faults` are those by class and kind, the gravest first, without zeros.
+    """What a comparison found and did.
 
-    The engine `refused` some repairs, which are in the dead-letter file. `checked` documents were compared, in
-    `seconds` with pauses.
+    The engine `refused` some repairs, now dead letters. `checked` documents were compared, in `seconds` with pauses.
     """
 
-    faults: tuple[FaultCount, ...] = ()
+    faults: Faults = field(default_factory=Counter)
     repaired: int = 0
     refused: int = 0
     checked: int = 0
     seconds: float = 0.0
 
-    @classmethod
-    def of(cls, faults: Iterable[tuple[FaultType, str]], *, repaired: int = 0) -> "FaultReport":
-        """Count faults, each by its class and kind; a Counter of them has been counted."""
-        order, counted = list(FaultType), Counter(faults)
-        found = sorted(counted, key=lambda one: (order.index(one[0]), one[1]))
-        return cls(tuple(FaultCount(*one, counted[one]) for one in found), repaired)
-
     def __add__(self, other: "FaultReport") -> "FaultReport":
-        counted = Counter[tuple[FaultType, str]]()
-        for fault, kind, number in (*self.faults, *other.faults):
-            counted[fault, kind] += number
         return FaultReport(
-            FaultReport.of(counted).faults,
+            self.faults + other.faults,
             self.repaired + other.repaired,
             self.refused + other.refused,
             self.checked + other.checked,
@@ -125,18 +110,24 @@ class FaultReport:
     @property
     def total(self) -> int:
         """The number of faults."""
-        return sum(count.number for count in self.faults)
+        return self.faults.total()
 
     @property
     def remaining(self) -> int:
         """The number of faults that were not repaired."""
         return self.total - self.repaired
 
+    def ordered(self) -> list[tuple[FaultType, str, int]]:
+        """The class, kind and number of the faults, the gravest first."""
+        classes = list(FaultType)
+        ordered = sorted(self.faults, key=lambda fault: (classes.index(fault[0]), fault[1]))
+        return [(*fault, self.faults[fault]) for fault in ordered]
+
     def as_wire(self) -> dict[str, Any]:
         """The JSON form of the report."""
         faults: dict[str, dict[str, int]] = {}
-        for count in self.faults:
-            faults.setdefault(count.fault.value, {})[count.kind] = count.number
+        for fault, kind, number in self.ordered():
+            faults.setdefault(fault.value, {})[kind] = number
         return {
             "faults": faults,
             "found": self.total,
@@ -157,8 +148,7 @@ class FaultyDocument:
     shop_id: str | None = None
 
 
-# What one page showed: the faults, the number of compared documents, and the id after which the next page starts; None
-# after the last one of the kind.
+# The faults of a page, the number of compared documents, and the id after which the next page starts, if there is one.
 _Page = tuple[tuple[FaultyDocument, ...], int, str | None]
 
 
@@ -293,7 +283,7 @@ class GenerationComparison:
         damaged = self.editor.files_damaged()
         for _, name in damaged:
             _LOG.error("the file %s of the live generation is missing or damaged: build again, or roll back", name)
-        return FaultReport.of((FaultType.DAMAGED, kind) for kind, _ in damaged)
+        return FaultReport(Counter((FaultType.DAMAGED, kind) for kind, _ in damaged))
 
     def _check_typeahead(self) -> FaultReport:
         """Check the typeahead's files; a repair writes all of them again from the stored shops."""
@@ -303,8 +293,8 @@ class GenerationComparison:
             self.editor.typeahead.rebuild()
             stamp = self.editor.stamp
             self.editor.commit(replace(stamp, sequence=stamp.sequence + 1))
-        faults = ((FaultType.DAMAGED, TYPEAHEAD) for _ in damaged)
-        return FaultReport.of(faults, repaired=len(damaged) if self.repair else 0)
+        faults = Counter((FaultType.DAMAGED, TYPEAHEAD) for _ in damaged)
+        return FaultReport(faults, len(damaged) if self.repair else 0)
 
     def _check_counts(self) -> FaultReport:
         """Check the stamp's counts; one that is the index's and not the state's is correct after a refused document."""
@@ -317,8 +307,8 @@ class GenerationComparison:
         if wrong and self.repair:
             self.check()
             self.editor.commit(replace(stamp, sequence=stamp.sequence + 1).counted(held))
-        faults = ((FaultType.WRONG_GENERATION, kind) for kind in wrong)
-        return FaultReport.of(faults, repaired=len(wrong) if self.repair else 0)
+        faults = Counter((FaultType.WRONG_GENERATION, kind) for kind in wrong)
+        return FaultReport(faults, len(wrong) if self.repair else 0)
 
     def _repair_page(self, findings: Collection[FaultyDocument]) -> FaultReport:
         """Repair the faults of a page, the gravest in a separate micro-batch."""
@@ -358,7 +348,7 @@ class GenerationComparison:
 
 
 def _counted(findings: Iterable[FaultyDocument]) -> FaultReport:
-    return FaultReport.of((finding.fault, finding.kind) for finding in findings)
+    return FaultReport(Counter((finding.fault, finding.kind) for finding in findings))
 
 
 def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> FaultReport:
@@ -373,8 +363,8 @@ def check_aliases(sink: Sink, *, repair: bool, check: Callable[[], None]) -> Fau
         remaining = sink.alias_drift()
     for advice in remaining.values():
         _LOG.error("%s", advice)
-    drift = ((FaultType.WRONG_GENERATION, kind) for kind in drifted)
-    return FaultReport.of(drift, repaired=len(drifted) - len(remaining))
+    drift = Counter((FaultType.WRONG_GENERATION, kind) for kind in drifted)
+    return FaultReport(drift, len(drifted) - len(remaining))
 
 
 def _check_state(state: State) -> FaultReport:
@@ -386,8 +376,7 @@ def _check_state(state: State) -> FaultReport:
     for table, query in _RECOUNTED.items():
         db.execute(f"DROP TABLE IF EXISTS temp.{table}")
         db.execute(f"CREATE TEMP TABLE {table} AS {query}")
-    counts = [(kind, number) for kind, number in db.execute(_COUNTS) if number]
-    return FaultReport(tuple(FaultCount(FaultType.STATE, kind, number) for kind, number in counts))
+    return FaultReport(Counter({(FaultType.STATE, kind): number for kind, number in db.execute(_COUNTS) if number}))
 
 
 def derived_tables_match(state: State) -> bool:

@@ -4,6 +4,7 @@ The source is read as a full build would read it, with the versions of the state
 arrived since, so a change that is only delayed is not a fault: what still differs was lost.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -14,21 +15,20 @@ from typing import Final
 from indexer.jobs.generation_writing import batches
 from indexer.jobs.reading import Reading, read_catalogue
 from indexer.jobs.update import ChangeApplier, update
-from indexer.reconcile.generation import FaultCount, FaultReport, FaultType
+from indexer.reconcile.generation import FaultReport, FaultType
 from indexer.records.problems import ProblemLog
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sources.protocol import Source, changes_of
 from indexer.state.changing import write_row
-from indexer.state.rows import PUBLIC, Origin, Presence, Row, newer_sql
-from indexer.state.state import REREAD_PREFIX, State, database_uri
+from indexer.state.rows import PUBLIC, Origin, Presence, Row, attached, newer_sql
+from indexer.state.state import REREAD_PREFIX, State
 
 _BATCH: Final = 1_000
 _TABLE: Final = """
 CREATE TEMP TABLE lost (type TEXT, key TEXT, gone INTEGER, hides INTEGER, PRIMARY KEY (type, key)) WITHOUT ROWID
 """
-# Compares a fresh row with the known one of its key. A version in the text of one alone is not a difference: a
-# change may state it outside the record. Between two records of one version the one that hides more wins, then the one
-# of greater text.
+# Compares a fresh row with the known one of its key. A version in the text of one alone is not a difference: a change
+# may state it elsewhere. Between two records of one version the one that hides more wins, then the greater text.
 _LOST_CHANGE: Final = f"""
 fresh.presence <> {Presence.MISSING:d} AND (
     known.presence IS NULL
@@ -74,8 +74,7 @@ def read_source(
 ) -> Iterator[State]:
     """Read a whole source into a private state, which is removed afterwards; this needs no lease.
 
-    The state file of the live generation, `known`, is only read, and may change during the comparison. `tick` is called
-    after each record.
+    The live state's file, `known`, is only read, and may change in parallel. `tick` is called after each record.
     """
     # Alongside the state, as it holds the same secrets; the next job removes the remains of a killed one.
     with TemporaryDirectory(prefix=REREAD_PREFIX, dir=known.parent) as directory:
@@ -114,16 +113,12 @@ def _find_lost(state: State, fresh: State) -> FaultReport:
     db = state.connection
     db.execute("DROP TABLE IF EXISTS temp.lost")
     db.execute(_TABLE)
-    db.execute("ATTACH DATABASE ? AS snapshot", (database_uri(fresh.path, "ro"),))
-    try:
+    with attached(db, fresh.path, "snapshot"):
         for statement in _LOST:
             db.execute(statement)
-    finally:
-        db.execute("DETACH DATABASE snapshot")
-    counted = db.execute("SELECT gone, type, COUNT(*) FROM temp.lost GROUP BY gone, type ORDER BY gone, type")
-    faults = tuple(
-        FaultCount((FaultType.LOST_CHANGE, FaultType.LOST_DELETE)[gone], kind, count) for gone, kind, count in counted
-    )
+    counted = db.execute("SELECT gone, type, COUNT(*) FROM temp.lost GROUP BY gone, type")
+    classes = (FaultType.LOST_CHANGE, FaultType.LOST_DELETE)
+    faults = Counter({(classes[gone], kind): count for gone, kind, count in counted})
     counting = "SELECT (SELECT COUNT(*) FROM shops) + (SELECT COUNT(*) FROM belongings)"
     (checked,) = fresh.connection.execute(counting).fetchone()
     return FaultReport(faults, checked=checked)

@@ -1,7 +1,6 @@
 """The dead-letter file: documents and changes that were refused, one JSON object in each line.
 
-It may hold any record, also of shops that are not public (V1), so only its owner can read it. Refused values are
-reported nowhere else.
+It may hold any record, also of hidden shops (V1), so only its owner can read it. Refused values are nowhere else.
 """
 
 import json
@@ -32,8 +31,7 @@ class DeadLetters:
     def add(self, index: str, document_id: str, status: int | None, reason: str, document: object) -> None:
         """Append a document that an engine refused for good; None for one that should be deleted.
 
-        `status` is the engine's HTTP status, None if it was never sent; `reason` is the type of the error, never its
-        text.
+        `status` is the engine's HTTP status, None if it was never sent; `reason` is the error's type, never its text.
         """
         self._append({"index": index, "id": document_id, "status": status, "reason": reason, "document": document})
 

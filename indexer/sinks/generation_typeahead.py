@@ -1,7 +1,6 @@
 """The typeahead of a generation as a sink writes it, with the errors of a sink."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Final
 
 from indexer.sinks.failures import TypeaheadDamagedError, as_sink_error
@@ -14,6 +13,8 @@ from shop_directory.typeahead.writing.store import TypeaheadStore
 
 # Bytes of the typeahead for each shop: 760 to 1,520 were measured, by the number of texts.
 _SHOP_BYTES: Final = 1_600
+# For errors of the local files of a typeahead.
+_FAILURE: Final = "the typeahead could not be written"
 # The shops of one segment of a build, at the most. While it is written, so are temporary files of its size.
 _SEGMENT_SHOPS: Final = 3_000_000
 
@@ -21,13 +22,6 @@ _SEGMENT_SHOPS: Final = 3_000_000
 def needed_space(shops: int) -> int:
     """How many bytes a build of a typeahead writes at the peak: all runs, and one merged segment twice."""
     return _SHOP_BYTES * (shops + 2 * min(shops, _SEGMENT_SHOPS))
-
-
-@contextmanager
-def typeahead_errors() -> Iterator[None]:
-    """Raise errors of the local files of a typeahead as SinkError."""
-    with as_sink_error("the typeahead could not be written"):
-        yield
 
 
 def stored_documents(reader: GenerationReader) -> Callable[[str], Iterator[Mapping[str, Any]]]:
@@ -38,8 +32,8 @@ def stored_documents(reader: GenerationReader) -> Callable[[str], Iterator[Mappi
 class SinkTypeaheadBuild(TypeaheadBuild):
     """A typeahead that is being built. Methods raise SinkError."""
 
-    finish = typeahead_errors()(TypeaheadBuild.finish)
-    _end_run = typeahead_errors()(TypeaheadBuild._end_run)  # noqa: SLF001 - of its base class
+    finish = as_sink_error(_FAILURE)(TypeaheadBuild.finish)
+    _end_run = as_sink_error(_FAILURE)(TypeaheadBuild._end_run)  # noqa: SLF001 - of its base class
 
 
 class SinkTypeaheadEditor(TypeaheadEditor):
@@ -54,9 +48,9 @@ class SinkTypeaheadEditor(TypeaheadEditor):
     ) -> None:
         super().__init__(stored_documents(reader), store, manifest_name, merging)
 
-    rebuild = typeahead_errors()(TypeaheadEditor.rebuild)
-    commit = typeahead_errors()(TypeaheadEditor.commit)
-    damaged = typeahead_errors()(TypeaheadEditor.damaged)
+    rebuild = as_sink_error(_FAILURE)(TypeaheadEditor.rebuild)
+    commit = as_sink_error(_FAILURE)(TypeaheadEditor.commit)
+    damaged = as_sink_error(_FAILURE)(TypeaheadEditor.damaged)
 
     def shown(self, after: str, end: str | None) -> dict[str, Shown]:
         """Read the files that have these shops."""
@@ -66,7 +60,7 @@ class SinkTypeaheadEditor(TypeaheadEditor):
             raise TypeaheadDamagedError(f"the typeahead cannot be read: {error}") from error
 
 
-@typeahead_errors()
+@as_sink_error(_FAILURE)
 def rebuilt(reader: GenerationReader, store: TypeaheadStore) -> str:
     """Write a generation's typeahead again from its documents; returns the manifest's name."""
     return rebuild_typeahead(stored_documents(reader), store)

@@ -11,7 +11,6 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
@@ -83,8 +82,7 @@ def acquire_until(attempt: Callable[[], None], wait: float, pause: float) -> Non
 class LeaseHolder:
     """A process that holds a lease for a job; its host and `since`, RFC 3339 UTC, are for messages only.
 
-    `machine` is the boot and the process namespace of `pid`, and `started` is in ticks since the boot; None if the
-    system does not provide them.
+    `machine` is the boot and process namespace of `pid`, `started` is in ticks since the boot; both None if unknown.
     """
 
     job: str
@@ -103,12 +101,8 @@ class LeaseHolder:
 
     @classmethod
     def from_wire(cls, document: Mapping[str, Any]) -> Self:
-        """Parse a JSON object of `as_wire`; ValueError if it is none."""
+        """Parse a JSON object of the fields; ValueError if it is none."""
         return TypeAdapter(cls).validate_python(document)
-
-    def as_wire(self) -> dict[str, Any]:
-        """Its JSON object."""
-        return asdict(self)
 
     def is_dead(self) -> bool:
         """Whether the process has certainly ended; False for a process on another machine."""

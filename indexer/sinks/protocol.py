@@ -94,8 +94,7 @@ class GenerationReader(Protocol):
     def page(self, kind: str, after: str, limit: int) -> list[tuple[str, dict[str, Any]]]:
         """The first ids after this one in order, with stored parts; fewer than `limit` if none follow.
 
-        The order is that of the stored ids, from which the id of a foreign document may differ; a document without a
-        stored id comes last.
+        The order is that of the stored ids, from which a foreign document's id may differ; without one it comes last.
         """
 
     def operations(self) -> Operations | None:
@@ -245,9 +244,8 @@ class Sink(Protocol):
     def alias_drift(self) -> Mapping[str, str]:
         """What is wrong, and what to do, by the kinds whose alias does not lead to the live generation.
 
-        Publishing moves all aliases together, so only another program can cause this. `stamp` is also one of these
-        kinds if the live stamp names another generation. Raises SinkError, among others if it is not known which
-        generation is live.
+        Publishing moves all aliases together, so only another program can cause this. `stamp` is one too if the live
+        stamp names another generation. Raises SinkError, among others if the live generation is unknown.
         """
 
     def repair_stamp(self) -> None:

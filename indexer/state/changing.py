@@ -15,7 +15,8 @@ from indexer.state.marks import marks_size, read_marks
 from indexer.state.rows import SHOPS, Origin, Presence, Row
 from indexer.state.state import MARKS_POSITION, REMOVED_SHOPS, State
 
-_OWNED_KINDS: Final = ("coupons", "offers")
+# The kinds of documents of which a shop has several.
+OWNED_KINDS: Final = ("coupons", "offers")
 # The documents of shops that follow from related records.
 _SHOWN_IN: Final = {
     "offers": ("shops",),
@@ -159,7 +160,7 @@ class _Changing:
     def _touch_shop(self, shop_id: str) -> None:
         self._pending.add("shops", shop_id)
         self._pending.add("facts", shop_id)
-        for kind in _OWNED_KINDS:
+        for kind in OWNED_KINDS:
             self._pending.add_owned(kind, shop_id)
 
     def _touch_domains(self, domains: Iterable[str]) -> None:

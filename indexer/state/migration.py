@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from indexer.records.shop import NO_ORDER, VERSION, Order, ShopRecord
 from indexer.state.marks import mark_lines, read_marks
-from indexer.state.rows import SHOPS, Origin, Presence, StateRows
+from indexer.state.rows import SHOPS, Origin, Presence, StateRows, read_only
 
 FORMER_VERSION: Final = "1"
 MARKS_TABLE: Final = "CREATE TABLE marks (key TEXT PRIMARY KEY) WITHOUT ROWID;"
@@ -74,14 +74,10 @@ def is_sealed(path: Path) -> bool:
 
 def _property(path: Path, name: str) -> str | None:
     """A property of a state, which is only read; None if it has none, or is damaged."""
-    with suppress(sqlite3.Error), closing(_read_only(path)) as db:
+    with suppress(sqlite3.Error), closing(read_only(path)) as db:
         found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if found is None else str(found[0])
     return None
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def migrate(path: Path, db: sqlite3.Connection) -> None:
@@ -138,7 +134,7 @@ def _record(text: str, order: Order) -> ShopRecord:
 def _is_overruled(directory: Path, key: str, order: Order) -> bool:
     """Whether the newest state of version 1 shows a newer record of a shop than the one that hid it."""
     for path in sorted(directory.glob("*.sqlite"), reverse=True):
-        with suppress(sqlite3.Error), closing(_read_only(path)) as db:
+        with suppress(sqlite3.Error), closing(read_only(path)) as db:
             row = StateRows(db).row(SHOPS, key)
             return row is not None and row.shown and row.order > order
     return False

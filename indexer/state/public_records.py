@@ -27,6 +27,7 @@ from indexer.records.related import (
     TrustRecord,
 )
 from indexer.records.shop import Record, ShopRecord
+from indexer.state.rows import attached
 
 OwnedT = TypeVar("OwnedT", bound=Record)
 
@@ -184,14 +185,11 @@ class PublicRecords:
 
         Those of shops that are not public any more do not count. The former state is only read.
         """
-        self._db.execute("ATTACH DATABASE ? AS former_state", (f"{former.absolute().as_uri()}?mode=ro",))
-        try:
+        with attached(self._db, former, "former_state"):
             before, now = (
                 dict(self._db.execute(_COUNT_RECORDS.format(schema=schema)).fetchall())
                 for schema in ("former_state", "main")
             )
-        finally:
-            self._db.execute("DETACH DATABASE former_state")
         return {kind: (count, now.get(kind, 0)) for kind, count in before.items() if now.get(kind, 0) < count}
 
     def count_hidden(self) -> int:

@@ -1,9 +1,8 @@
 """Takes records over from the former state, so that an old catalogue does not undo newer changes (G3).
 
 A key's former record is kept if it is newer than the catalogue's. A key that the catalogue lacks is kept if a change
-added it and its version is above all versions that the catalogue has of its type; otherwise a tombstone stores its
-version, so that a late, older change does not restore it. A database is read as of its last change, so what it lacks is
-deleted, however new it was.
+added it and its version is above all that the catalogue has of its type; otherwise a tombstone stores its version, so
+no late change restores it. A database is read as of its last change, so what it lacks is deleted.
 """
 
 import json
@@ -15,16 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from indexer.disk_space import raise_if_full
-from indexer.state.rows import PUBLIC, SHOPS, Origin, Presence, Row, StateRows, newer_sql
-from indexer.state.state import (
-    FORMER_POSITION,
-    MISSING_CHANGES,
-    POSITION,
-    STATE_VERSION,
-    StateError,
-    database_uri,
-    is_damage,
-)
+from indexer.state.rows import PUBLIC, SHOPS, Origin, Presence, Row, StateRows, database_uri, newer_sql
+from indexer.state.state import FORMER_POSITION, MISSING_CHANGES, POSITION, STATE_VERSION, StateError, is_damage
 
 # A former row of a stronger kind of order wins only if a change wrote it, as an operator may begin to state versions.
 # Among equal versions the one that hides more wins, as among changes.
@@ -99,8 +90,7 @@ def take_over(
 ) -> Mapping[str, Kept]:
     """Take records over into a state that holds a catalogue and is not settled yet; returns their numbers, by type.
 
-    `current` says that the catalogue has all changes up to a position from which later ones are read, so that it lacks
-    no record that still exists.
+    `current` says that the catalogue has all changes up to the position from which changes are read, so it lacks none.
 
     The former state is only read. `listing`, a file that its owner alone can read as it names hidden shops, gets the
     keys of all kept records; it is removed where there are none. Raises StateError if the former state is damaged, or
@@ -108,7 +98,9 @@ def take_over(
     """
     try:
         db.execute("ATTACH DATABASE ? AS former_state", (database_uri(former, "ro"),))
-        _refuse_unusable(db, former)
+        properties = dict(db.execute("SELECT name, value FROM former_state.meta").fetchall())
+        if properties.get("version") != STATE_VERSION or properties.get("sealed") is None:
+            raise _unusable(former, "unfinished or of another version")
         db.execute("CREATE TEMP TABLE kept (type TEXT, key TEXT, newer INTEGER)")
         db.execute(_POSITION)
         _take_over(db, _SHOPS, "shops", current=current)
@@ -150,12 +142,6 @@ def _list_kept(db: sqlite3.Connection, listing: Path) -> None:
             kind, key, newer = row
             file.write(f"{json.dumps({'type': kind, 'key': key, 'catalogue': 'older' if newer else 'lacks it'})}\n")
             row = rows.fetchone()
-
-
-def _refuse_unusable(db: sqlite3.Connection, former: Path) -> None:
-    properties = dict(db.execute("SELECT name, value FROM former_state.meta").fetchall())
-    if properties.get("version") != STATE_VERSION or properties.get("sealed") is None:
-        raise _unusable(former, "unfinished or of another version")
 
 
 def _unusable(former: Path, why: str) -> StateError:

@@ -6,9 +6,12 @@ state hold both in the columns `kind` and `number`, so SQL compares them in the 
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from index_mappings.tiers import rank_key
 from indexer.records.hiding import Hiding
@@ -52,6 +55,26 @@ class DuplicateKeyError(Exception):
         super().__init__(f"is already the key of line {first_line}, and no version says which of them is newer")
 
 
+def database_uri(path: Path, mode: str) -> str:
+    """A file's URI for SQLite, with the special characters of its name escaped."""
+    return f"file:{quote(str(path))}?mode={mode}"
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """Open a state to read it, whatever its version is; no file is changed."""
+    return sqlite3.connect(database_uri(path, "ro"), uri=True)
+
+
+@contextmanager
+def attached(db: sqlite3.Connection, path: Path, name: str) -> Iterator[None]:
+    """Attach another state to read it; outside of any transaction, in which nothing can be detached."""
+    db.execute(f"ATTACH DATABASE ? AS {name}", (database_uri(path, "ro"),))
+    try:
+        yield
+    finally:
+        db.execute(f"DETACH DATABASE {name}")
+
+
 def newer_sql(row: str, other: str) -> str:
     """The condition, in SQL, that the row of one alias is newer than that of another one."""
     return f"({row}.kind, {row}.number) > ({other}.kind, {other}.number)"
@@ -62,9 +85,8 @@ class Row:
     """A record in the state; a tombstone has neither owner nor text, which is the record as JSON.
 
     It is `shown` if it is there, and a shop's visibility is public. `owner` is the id of its shop, the domain that a
-    redirect leads from, or the domain that a shown shop claims; `other` the domain that a redirect leads to. `rank` is
-    the sort key of a shown shop, and of an offer among those of its shop. A shop that is marked has neither, so that
-    nothing shows it (V4).
+    redirect leads from, or that a shown shop claims; `other` the domain that a redirect leads to. `rank` is the sort
+    key of a shown shop, and of an offer in its shop. A marked shop has neither, so nothing shows it (V4).
     """
 
     type: str

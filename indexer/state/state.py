@@ -17,14 +17,13 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import quote
 
 from index_mappings.generations import MissingChanges, is_generation
 from indexer.disk_space import raise_if_full
 from indexer.records.problems import CatalogueError
 from indexer.state.migration import FORMER_VERSION, MARKS_FILE, MARKS_TABLE, adopt_former_marks, migrate
 from indexer.state.public_records import PublicRecords
-from indexer.state.rows import StateRows
+from indexer.state.rows import StateRows, database_uri, read_only
 from shop_directory.durable_files import synchronise
 
 STATE_VERSION: Final = "2"
@@ -119,11 +118,6 @@ class Pending:
 def is_damage(error: Exception) -> bool:
     """Whether an error says that the content of a file is wrong, and not that it can't be read or written now."""
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
-
-
-def database_uri(path: Path, mode: str) -> str:
-    """A file's URI for SQLite, with the special characters of its name escaped."""
-    return f"file:{quote(str(path))}?mode={mode}"
 
 
 class StateError(CatalogueError):
@@ -303,8 +297,7 @@ class States:
         Raises StateError if it belongs to another location, or can't be used.
         """
         self.directory = directory
-        # The files of refused documents and changes, of the records that the last build kept from earlier changes, and
-        # of the marks of `index hide`.
+        # Refused documents and changes, records that the last build kept from earlier changes, marks of `index hide`.
         self.dead_letters, self.kept_listing = directory / _DEAD_LETTERS, directory / _KEPT
         self.marks = directory / MARKS_FILE
         try:
@@ -342,10 +335,7 @@ class States:
 
         Changes no file, unlike `open`.
         """
-        with (
-            suppress(sqlite3.Error, ValueError),
-            closing(sqlite3.connect(database_uri(self.path(generation), "ro"), uri=True)) as db,
-        ):
+        with suppress(sqlite3.Error, ValueError), closing(read_only(self.path(generation))) as db:
             return State(self.path(generation), db).skipped
         return None
 

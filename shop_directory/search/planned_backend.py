@@ -28,8 +28,7 @@ from shop_directory.search.failures import (
 from shop_directory.search.protocol import FindQuery, Found, Generations, TypeaheadState
 from shop_directory.search.shop_details import ShopDetails
 from shop_directory.search.shop_search import CATEGORY_CAP, SearchPlanner, ShopSearch
-from shop_directory.typeahead.failures import SegmentCutError
-from shop_directory.typeahead.suggestions import SuggestQuery, SuggestResult
+from shop_directory.typeahead.suggestions import SegmentCutError, SuggestQuery, SuggestResult
 
 if TYPE_CHECKING:
     from shop_directory.typeahead.reading.typeahead import Typeahead

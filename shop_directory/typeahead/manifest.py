@@ -1,8 +1,7 @@
 """The manifest of a typeahead: its segments, which of their shops are removed, and all categories.
 
-A manifest is one immutable file, named by the SHA-256 of its bytes; the stamp names the manifest. After segments were
-merged there are two equal coverings, with the result and with its inputs; a reader uses the first one whose files it
-has.
+A manifest is one immutable file, named by the SHA-256 of its bytes; the stamp names the manifest. After a merge there
+are two equal coverings, with the result and with its inputs; a reader uses the first one whose files it has.
 """
 
 import json

@@ -47,8 +47,7 @@ _INT: Final = "<i4"
 _LONG: Final = "<i8"
 _BYTES: Final = "|u1"
 # Every array of a segment with numpy's name of its items' type. S shops, T texts, P postings, K keys of four or more
-# characters, C countries, G categories. The "heads" of a list of lists are the start of each list and the last one's
-# end.
+# characters, C countries, G categories. The "heads" of a list of lists are the starts of all lists and the last end.
 ARRAYS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "offsets": _INT,  # T + 1: heads of `letters`

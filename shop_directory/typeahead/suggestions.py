@@ -7,6 +7,10 @@ from index_mappings.forms import QueryForms, query_forms
 from index_mappings.tiers import SUGGEST_CUT
 
 
+class SegmentCutError(Exception):
+    """The mapped file of a segment was cut short after it was opened. The text names it, for operators."""
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class SuggestQuery:
     """A typeahead query: the forms of the typed text, cut, and the maximum number of shops, and of categories."""

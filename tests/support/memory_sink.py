@@ -15,39 +15,27 @@ from shop_directory.typeahead.segment import Shown, shown_part
 _PAUSE_S: Final = 0.01
 
 
-class MemoryLock:
-    """The lock that the leases of one sink share, within this process, and the lease that holds it."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self.owner: object | None = None
-        self._holder: LeaseHolder | None = None
-
-    def acquire(self, owner: object, job: str) -> None:
-        with self._guard:
-            if self.owner is not None:
-                raise LeaseHeldError(f"another job has the lease: {self._holder}")
-            self.owner, self._holder = owner, LeaseHolder.here(job)
-
-    def release(self, owner: object) -> None:
-        with self._guard:
-            if self.owner is owner:
-                self.owner = self._holder = None
-
-
 class MemoryLease:
-    def __init__(self, lock: MemoryLock) -> None:
-        self._lock = lock
+    """A lease within this process; `held` has the holders of the leases of a sink."""
+
+    def __init__(self, held: "dict[MemoryLease, LeaseHolder]", guard: threading.Lock) -> None:
+        self._held, self._guard = held, guard
 
     def acquire(self, job: str, wait: float) -> None:
-        acquire_until(lambda: self._lock.acquire(self, job), wait, _PAUSE_S)
+        acquire_until(lambda: self._acquire(job), wait, _PAUSE_S)
 
     def check(self) -> None:
-        if self._lock.owner is not self:
+        if self not in self._held:
             raise LeaseLostError("the lease is not held")
 
     def release(self) -> None:
-        self._lock.release(self)
+        self._held.pop(self, None)
+
+    def _acquire(self, job: str) -> None:
+        with self._guard:
+            for holder in self._held.values():
+                raise LeaseHeldError(f"another job has the lease: {holder}")
+            self._held[self] = LeaseHolder.here(job)
 
 
 class MemorySink:
@@ -60,7 +48,8 @@ class MemorySink:
         self.documents: dict[str, list[Any]] = {}
         self.operations_document: Operations | None = None
         self._unpublished: dict[str, MemoryWriter] = {}
-        self._lock = MemoryLock()
+        self._held: dict[MemoryLease, LeaseHolder] = {}
+        self._guard = threading.Lock()
 
     def live(self) -> Stamp | None:
         return self.stamp
@@ -107,7 +96,7 @@ class MemorySink:
         self._unpublished.pop(generation, None)
 
     def lease(self) -> MemoryLease:
-        return MemoryLease(self._lock)
+        return MemoryLease(self._held, self._guard)
 
     def close(self) -> None:
         """Do nothing."""

@@ -2,8 +2,7 @@
 
 The engine merges segments and removes files at any time, also after a commit. So a commit links the files that the
 engine's meta file names into a folder that never changes, with checksums in a manifest. Each file's checksum is
-computed once. A file that was merged away since the last commit is verified a last time, as a damage of it would be
-part of the merged file.
+computed once. A file that was merged away since is verified again, as its damage would be part of the merged one.
 """
 
 import fcntl
@@ -51,6 +50,7 @@ _TRIES: Final = 100
 _NAME_LENGTH: Final = 16
 # The kind under which a damage of the manifest itself is counted.
 FILES: Final = "files"
+_NEW: Final = CommittedIndex("", {})
 
 
 class StampDamagedError(SinkError):
@@ -163,13 +163,12 @@ class CommittedFiles:
     def commit(self, former_name: str) -> str:
         """Link the current files of the indices, and compute their checksums.
 
-        `former_name` is the manifest that the stamp names; empty for the first commit. Returns the name of the manifest
-        that the next stamp must name.
+        `former_name` is the manifest that the stamp names, empty for the first commit. Returns that of the next stamp.
         """
         former = self.manifest(former_name) if former_name else FilesManifest({})
         with as_sink_error(f"the files of generation {self._generation} could not be committed"):
             self._directory.mkdir(exist_ok=True)
-            current = FilesManifest({kind: self._index(kind, former.indices.get(kind)) for kind in DOCUMENTS})
+            current = FilesManifest({kind: self._index(kind, former.indices.get(kind, _NEW)) for kind in DOCUMENTS})
             data = current.to_bytes()
             name = FileSum.of(data).sha256
             if name != former_name:
@@ -185,15 +184,13 @@ class CommittedFiles:
     def has_all(self, name: str) -> bool:
         """Whether all files of a manifest exist in their sizes; reads none of them."""
         try:
-            indices = self.manifest(name).indices.values()
-            sizes = [
-                ((self._directory / one.folder / file).stat().st_size, s.size)
-                for one in indices
-                for file, s in one.files.items()
-            ]
+            return all(
+                (self._directory / one.folder / file).stat().st_size == expected.size
+                for one in self.manifest(name).indices.values()
+                for file, expected in one.files.items()
+            )
         except (SinkError, OSError):
             return False
-        return all(found == expected for found, expected in sizes)
 
     def damaged(self, name: str) -> tuple[tuple[str, str], ...]:
         """The kind and path of each missing or damaged file of a manifest; reads all of them."""
@@ -204,12 +201,12 @@ class CommittedFiles:
         found = ((kind, index, file) for kind, index in manifest.indices.items() for file in index.files)
         return tuple((kind, f"{kind}/{file}") for kind, index, file in found if not self._is_whole(index, file))
 
-    def _index(self, kind: str, former: CommittedIndex | None) -> CommittedIndex:
+    def _index(self, kind: str, former: CommittedIndex) -> CommittedIndex:
         directory = index_directory(self._root, self._generation, kind)
         for _ in range(_TRIES):
             meta = (directory / META_FILE).read_bytes()
             meta_sum = FileSum.of(meta)
-            if former is not None and former.files.get(META_FILE) == meta_sum:
+            if former.files.get(META_FILE) == meta_sum:
                 return former
             folder = self._directory / f"{kind}-{meta_sum.sha256[:_NAME_LENGTH]}"
             fresh = folder.with_name(f"{folder.name}.{os.getpid()}{FRESH}")
@@ -222,14 +219,11 @@ class CommittedFiles:
                 shutil.rmtree(fresh, ignore_errors=True)
         raise SinkError(f"the {kind} of generation {self._generation} change too often to be committed")
 
-    def _linked(
-        self, kind: str, folder: Path, fresh: Path, meta: bytes, former: CommittedIndex | None
-    ) -> CommittedIndex:
+    def _linked(self, kind: str, folder: Path, fresh: Path, meta: bytes, former: CommittedIndex) -> CommittedIndex:
         """Compute the checksums of a folder of links, and rename it to its final name."""
-        known: Mapping[str, FileSum] = former.files if former is not None else {}
-        sums = {path.name: known.get(path.name) or FileSum.of_file(path) for path in fresh.iterdir()}
-        for name in known.keys() - sums.keys() - {META_FILE}:
-            if former is not None and not self._is_whole(former, name):
+        sums = {path.name: former.files.get(path.name) or FileSum.of_file(path) for path in fresh.iterdir()}
+        for name in former.files.keys() - sums.keys() - {META_FILE}:
+            if not self._is_whole(former, name):
                 raise SinkError(f"the file {kind}/{name} of generation {self._generation} is damaged: build again")
         write_bytes_whole(fresh / META_FILE, meta)
         sums[META_FILE] = FileSum.of(meta)

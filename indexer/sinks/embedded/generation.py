@@ -66,12 +66,9 @@ class BandAnchors:
     rank alone. In the same file are the index's frequent terms, which never change either.
     """
 
-    def __init__(
-        self, width: int = BAND_WIDTH, anchors: list[str] | None = None, frequent: FrequentTerms = NONE_FREQUENT
-    ) -> None:
+    def __init__(self, anchors: list[str] | None = None, frequent: FrequentTerms = NONE_FREQUENT) -> None:
         """Begin with these ascending anchors; without any, there is one band."""
         self.frequent = frequent
-        self._width = width
         self._anchors = anchors if anchors is not None else []
         self._in_last = 0
         self._highest = ""
@@ -87,7 +84,7 @@ class BandAnchors:
         """
         if rank > self._highest:
             # All documents so far rank lower, so a new band may begin here.
-            if self._in_last >= self._width:
+            if self._in_last >= BAND_WIDTH:
                 self._anchors.append(rank)
                 self._in_last = 0
             self._highest = rank
@@ -175,9 +172,8 @@ def _stored(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> dict[str
 class EmbeddedWriter(EmbeddedReader):
     """Writes a new generation."""
 
-    def __init__(self, root: Path, generation: str, band_width: int = BAND_WIDTH) -> None:
+    def __init__(self, root: Path, generation: str) -> None:
         super().__init__(root, generation)
-        self._band_width = band_width
         self._frequent: dict[str, FrequentTerms] = {}
         self._typeahead = SinkTypeaheadBuild(generation_store(root, generation))
 
@@ -192,7 +188,7 @@ class EmbeddedWriter(EmbeddedReader):
 
     def add(self, kind: str, documents: Iterable[object], tick: Callable[[], None] = lambda: None) -> int:
         """Write one kind's index."""
-        bands = BandAnchors(self._band_width, frequent=self._frequent.get(kind, NONE_FREQUENT))
+        bands = BandAnchors(frequent=self._frequent.get(kind, NONE_FREQUENT))
         directory = index_directory(self._root, self._generation, kind)
         count = 0
         with as_sink_error(f"the {kind} could not be written"):

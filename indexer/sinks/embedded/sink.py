@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -39,7 +39,6 @@ from indexer.sinks.embedded.files import (
     write_whole,
 )
 from indexer.sinks.embedded.generation import (
-    BAND_WIDTH,
     EmbeddedEditor,
     EmbeddedReader,
     EmbeddedWriter,
@@ -60,9 +59,8 @@ _HOLDER_BYTES: Final = 4096
 class EmbeddedSink:
     """Generations in one directory."""
 
-    def __init__(self, root: Path, band_width: int = BAND_WIDTH) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._band_width = band_width
         self._merging = BackgroundMerging()
 
     @property
@@ -77,7 +75,8 @@ class EmbeddedSink:
     def generations(self) -> tuple[Generation, ...]:
         """The existing directories."""
         live, previous = read_pointer(self._root)
-        return with_roles(map(self._generation, self._names()), live, previous)
+        names = sorted(path.name for path in self._root.glob("generations/*") if is_generation(path.name))
+        return with_roles(map(self._generation, names), live, previous)
 
     def begin(self, generation: str) -> EmbeddedWriter:
         """Create the generation's directory, and remove the partial files of killed jobs."""
@@ -86,7 +85,7 @@ class EmbeddedSink:
             generation_directory(self._root, generation).mkdir(parents=True)
         except OSError as error:
             raise SinkError(f"{self._root} cannot be written: {error.strerror}") from error
-        return EmbeddedWriter(self._root, generation, self._band_width)
+        return EmbeddedWriter(self._root, generation)
 
     def reader(self, generation: str) -> EmbeddedReader:
         read_stamp(self._root, generation)
@@ -140,12 +139,6 @@ class EmbeddedSink:
     def close(self) -> None:
         """End background merges of typeahead segments."""
         self._merging.close()
-
-    def _names(self) -> list[str]:
-        directory = self._root / "generations"
-        if not directory.is_dir():
-            return []
-        return sorted(path.name for path in directory.iterdir() if is_generation(path.name))
 
     def _generation(self, name: str) -> Generation:
         path = generation_directory(self._root, name) / RETIRED_FILE
@@ -209,7 +202,7 @@ class EmbeddedLease:
                 raise SinkError(f"{self._path} cannot be locked: {error.strerror}") from error
             if not _is_at(file, self._path):
                 raise LeaseHeldError(f"{self._path} was removed while it was being locked")
-            _write(file, json.dumps(LeaseHolder.here(job).as_wire()).encode())
+            _write(file, json.dumps(asdict(LeaseHolder.here(job))).encode())
             failing.pop_all()
         self._file = file
 

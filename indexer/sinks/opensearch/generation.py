@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -27,6 +28,7 @@ from indexer.sinks.opensearch.retries import (
     RETRY_S,
     IncompleteError,
     delete_matching,
+    fence,
     none_if_missing,
     retry_transient,
     whole,
@@ -141,12 +143,7 @@ class OpenSearchWriter(OpenSearchReader):
     """Writes a new generation."""
 
     def __init__(
-        self,
-        client: OpenSearch,
-        prefix: str,
-        generation: str,
-        loader: BulkLoader,
-        store: OpenSearchTypeahead,
+        self, client: OpenSearch, prefix: str, generation: str, loader: BulkLoader, store: OpenSearchTypeahead
     ) -> None:
         super().__init__(client, prefix, generation)
         self._loader = loader
@@ -162,9 +159,14 @@ class OpenSearchWriter(OpenSearchReader):
     def create(self, shards: int, replicas: int) -> None:
         """Create the indices with their primary shards, and copies of each; after a failure some of them may exist."""
         for kind in KINDS:
-            self._create(
-                kind, {"settings": settings(kind, shards=shards, replicas=replicas), "mappings": mapping(kind)}
-            )
+            body = {"settings": settings(kind, shards=shards, replicas=replicas), "mappings": mapping(kind)}
+            create = partial(self._client.indices.create, index=self._index(kind), body=body)
+            try:
+                retry_transient(create, "the indices could not be created")
+            except SinkError as error:
+                # No other job creates an index of this name: an earlier attempt succeeded, but its answer was lost.
+                if not isinstance(error.__cause__, RequestError) or error.__cause__.error != _EXISTS_ALREADY:
+                    raise
 
     def add(
         self,
@@ -194,15 +196,6 @@ class OpenSearchWriter(OpenSearchReader):
             self.show()
         self._wait_until_whole()
         return stamp
-
-    def _create(self, kind: str, body: dict[str, Any]) -> None:
-        failure = "the indices could not be created"
-        try:
-            retry_transient(lambda: self._client.indices.create(index=self._index(kind), body=body), failure)
-        except SinkError as error:
-            # No other job creates an index of this name: an earlier attempt succeeded, but its answer was lost.
-            if not isinstance(error.__cause__, RequestError) or error.__cause__.error != _EXISTS_ALREADY:
-                raise
 
     def _wait_until_whole(self) -> None:
         """Wait for green health, except for copies without a node; a shard without any copy is lost."""
@@ -254,7 +247,7 @@ class OpenSearchEditor(OpenSearchReader):
         super().__init__(client, prefix, generation)
         self._loader = loader
         found = self._read_stamp()
-        self._fence = _fence(found)
+        self._fence = fence(found)
         try:
             self._stamp = Stamp.from_wire(found["_source"]["stamp"])
         except (KeyError, TypeError, ValueError) as error:
@@ -296,7 +289,7 @@ class OpenSearchEditor(OpenSearchReader):
             if isinstance(error.__cause__, ConflictError) and self._is_ours(stamp):
                 return  # an earlier attempt succeeded, but its answer was lost
             raise
-        self._fence, self._stamp = _fence(done), stamp
+        self._fence, self._stamp = fence(done), stamp
 
     def close(self) -> None:
         """Do nothing."""
@@ -305,7 +298,7 @@ class OpenSearchEditor(OpenSearchReader):
         found = self._read_stamp()
         if found["_source"]["stamp"] != stamp.as_wire():
             return False
-        self._fence, self._stamp = _fence(found), stamp
+        self._fence, self._stamp = fence(found), stamp
         return True
 
     def _read_stamp(self) -> dict[str, Any]:
@@ -313,11 +306,6 @@ class OpenSearchEditor(OpenSearchReader):
             lambda: self._client.get(index=self._index(STAMP), id=STAMP_ID),
             f"the stamp of {self._generation} could not be read",
         )
-
-
-def _fence(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The condition that the stamp is still the one of an answer."""
-    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
 
 def merge(client: OpenSearch, indices: Sequence[str], tick: Callable[[], None], bound: float = MERGE_BOUND_S) -> bool:

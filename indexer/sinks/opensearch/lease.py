@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from tenacity.stop import StopBaseT
 
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import LeaseHeldError, LeaseHolder, LeaseLostError, LeaseUnansweredError, acquire_until
-from indexer.sinks.opensearch.retries import cause_of
+from indexer.sinks.opensearch.retries import cause_of, fence
 
 TTL_S: Final = 15.0
 LEASE: Final = "lease"
@@ -44,17 +44,18 @@ class LeaseDocument:
     """The contents of the document; without a renewal the lease is lost after `ttl` seconds.
 
     `token` is a secret of the holder, a new one for each acquisition, and None while the lease is free. The holder is
-    None if the document is damaged, too. `beat` grows with each renewal.
+    None if the document is damaged, too. `beat` grows with each renewal. `condition` requires the one that was read.
     """
 
     token: str | None
     holder: LeaseHolder | None
     beat: int
     ttl: float
+    condition: Mapping[str, int] = field(default_factory=dict)
 
     def as_wire(self) -> dict[str, Any]:
         """The document's source."""
-        holder = self.holder.as_wire() if self.holder else {}
+        holder = asdict(self.holder) if self.holder else {}
         return {"token": self.token, "beat": self.beat, "ttl": self.ttl, **holder}
 
     @classmethod
@@ -65,15 +66,6 @@ class LeaseDocument:
             return cls(token, None if token is None else LeaseHolder.from_wire(source), beat, ttl)
         except (KeyError, TypeError, ValueError):
             return cls("unreadable", None, 0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class SeenLease:
-    """The document with the engine's sequence number and primary term."""
-
-    document: LeaseDocument
-    seq_no: int
-    primary_term: int
 
 
 def now() -> float:
@@ -91,8 +83,8 @@ class OpenSearchLease:
         self._ttl = ttl
         # Under a build's load a write waits for seconds in the engine's queue.
         self._limits = {"request_timeout": ttl / 3, "timeout": f"{round(ttl / 3 * 1000)}ms"}
-        # A state of another job's document, and when it was seen first.
-        self._watched: tuple[str | None, int] | None = None
+        # Another job's document, and when it was seen first.
+        self._watched: LeaseDocument | None = None
         self._since = 0.0
         # The document that was written when the lease was acquired; None while it is not held.
         self._token: str | None = None
@@ -170,10 +162,10 @@ class OpenSearchLease:
         for _ in range(_TRIES):
             began = now()
             seen = self._read()
-            beat = 0 if seen is None else seen.document.beat + 1
+            beat = 0 if seen is None else seen.beat + 1
             document = LeaseDocument(token, LeaseHolder.here(job), beat, self._ttl)
             if seen is not None and not self._is_available(seen, token):
-                raise LeaseHeldError(f"another job has the lease: {seen.document.holder or 'an unknown one'}")
+                raise LeaseHeldError(f"another job has the lease: {seen.holder or 'an unknown one'}")
             if self._create(document) if seen is None else self._replace(seen, document):
                 self._token, self._lost, self._confirmed, self._sent = token, False, began, {}
                 self._over.clear()
@@ -182,15 +174,14 @@ class OpenSearchLease:
                 return
         raise LeaseHeldError("other jobs are requesting the lease at the same time")
 
-    def _is_available(self, seen: SeenLease, token: str) -> bool:
-        document = seen.document
+    def _is_available(self, seen: LeaseDocument, token: str) -> bool:
         # Our own token: the request was carried out, but its answer was lost.
-        if document.token in {None, token} or (document.holder is not None and document.holder.is_dead()):
+        if seen.token in {None, token} or (seen.holder is not None and seen.holder.is_dead()):
             return True
-        if self._watched != (document.token, seen.seq_no):
-            self._watched, self._since = (document.token, seen.seq_no), now()
+        if self._watched != seen:
+            self._watched, self._since = seen, now()
             return False
-        return now() - self._since >= max(self._ttl, document.ttl)
+        return now() - self._since >= max(self._ttl, seen.ttl)
 
     def _retry(self, request: Callable[[], None], stop: StopBaseT) -> None:
         unanswered = retry_if_exception_type(LeaseUnansweredError)
@@ -223,14 +214,14 @@ class OpenSearchLease:
             if seen is None:
                 self._lost = True
                 raise LeaseLostError("the lease was lost: another job holds it, or its document was removed")
-            beat = seen.document.beat
+            beat = seen.beat
             if beat in self._sent:
                 # An unanswered renewal was carried out.
                 self._confirmed = self._sent.pop(beat)
                 if self._is_fresh():
                     return
             self._sent = {beat + 1: self._sent.get(beat + 1, began)}
-            if self._replace(seen, replace(seen.document, beat=beat + 1)):
+            if self._replace(seen, replace(seen, beat=beat + 1)):
                 self._confirmed, self._sent = began, {}
                 return
         raise LeaseUnansweredError("the lease changes while it is renewed")
@@ -238,21 +229,19 @@ class OpenSearchLease:
     def _free(self) -> None:
         for _ in range(_TRIES):
             seen = self._own()
-            if seen is None or self._replace(
-                seen, replace(seen.document, token=None, holder=None, beat=seen.document.beat + 1)
-            ):
+            if seen is None or self._replace(seen, replace(seen, token=None, holder=None, beat=seen.beat + 1)):
                 return
 
-    def _own(self) -> SeenLease | None:
+    def _own(self) -> LeaseDocument | None:
         """The document, if it is ours; else None.
 
         It is read before each write: the effect of a request without an answer is unknown, and in an index that was
         created again another job's document can have the sequence number of ours.
         """
         seen = self._read()
-        return seen if seen is not None and seen.document.token == self._token else None
+        return seen if seen is not None and seen.token == self._token else None
 
-    def _read(self) -> SeenLease | None:
+    def _read(self) -> LeaseDocument | None:
         # Without `ignore` the client would log the expected answer as a failure.
         params = {
             "request_timeout": self._limits["request_timeout"],
@@ -262,8 +251,7 @@ class OpenSearchLease:
         answer = _answer_of(lambda: self._client.get(index=self._index, id=_DOCUMENT_ID, params=params))
         if not answer.get("found"):
             return None
-        document = LeaseDocument.from_wire(answer["_source"])
-        return SeenLease(document, int(answer["_seq_no"]), int(answer["_primary_term"]))
+        return replace(LeaseDocument.from_wire(answer["_source"]), condition=fence(answer))
 
     def _create(self, document: LeaseDocument) -> bool:
         """Write the first document, and create its index if that is missing; False if another job was faster."""
@@ -274,9 +262,9 @@ class OpenSearchLease:
             raise SinkError(f"the index of the lease could not be created: {answer['error'].get('type')}")
         return self._write(document, {"op_type": "create"})
 
-    def _replace(self, seen: SeenLease, document: LeaseDocument) -> bool:
+    def _replace(self, seen: LeaseDocument, document: LeaseDocument) -> bool:
         """Replace the document that was read; False if it was replaced in between."""
-        return self._write(document, {"if_seq_no": seen.seq_no, "if_primary_term": seen.primary_term})
+        return self._write(document, seen.condition)
 
     def _write(self, document: LeaseDocument, condition: Mapping[str, Any]) -> bool:
         params = {**self._limits, **condition, "ignore": HTTPStatus.CONFLICT}

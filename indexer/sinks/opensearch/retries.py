@@ -1,7 +1,6 @@
 """Retries requests while a cluster elects a manager or moves shards.
 
-The requests must be idempotent. A failure is reported by its status and type only, as the client's messages hold
-documents (V1).
+The requests must be idempotent. Failures are reported by status and type only, as messages hold documents (V1).
 """
 
 from collections.abc import Callable, Mapping
@@ -107,9 +106,8 @@ class IncompleteError(OpenSearchException):
 def retry_transient(request: Callable[[], EngineAnswer], failure: str, seconds: float = RETRY_S) -> EngineAnswer:
     """Make a request, and retry it for some seconds after transient failures.
 
-    The request raises the client's errors, or IncompleteError. Raises IndexLostError if an index of the request does
-    not exist, else SinkError. The message has `failure` and the type of the cause, never its text; the cause is the
-    client's error.
+    The request raises the client's errors, or IncompleteError. Raises IndexLostError if its index does not exist, else
+    SinkError. The message has `failure` and the type of the cause, the client's error, but not its text.
     """
     retrying = Retrying(
         retry=retry_if_exception(_is_transient),
@@ -139,6 +137,11 @@ def whole(answer: dict[str, Any]) -> dict[str, Any]:
     if answer["timed_out"] or answer["_shards"]["failed"]:
         raise IncompleteError
     return answer
+
+
+def fence(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The condition that a document is still the one of an answer."""
+    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
 
 def delete_matching(client: OpenSearch, index: str, query: dict[str, Any], failure: str) -> None:

@@ -31,13 +31,7 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.generation_typeahead import rebuilt
 from indexer.sinks.opensearch.bulk_loading import BulkLoader, Pace
-from indexer.sinks.opensearch.generation import (
-    ALIASED,
-    KINDS,
-    OpenSearchEditor,
-    OpenSearchReader,
-    OpenSearchWriter,
-)
+from indexer.sinks.opensearch.generation import ALIASED, KINDS, OpenSearchEditor, OpenSearchReader, OpenSearchWriter
 from indexer.sinks.opensearch.lease import OpenSearchLease
 from indexer.sinks.opensearch.retries import none_if_missing, retry_transient
 from indexer.sinks.opensearch.typeahead import OpenSearchTypeahead, TypeaheadOptions
@@ -203,13 +197,13 @@ class OpenSearchSink:
             return 0.0
         announced, failure = Announcement(generation, stamp.typeahead), "the next generation could not be announced"
         # Without a refresh: it is read by its id.
-        self._reader(live.generation).put(ANNOUNCED_ID, announced.to_wire(), failure)
+        self.reader(live.generation).put(ANNOUNCED_ID, announced.to_wire(), failure)
         files = self._typeahead(generation).manifest(stamp.typeahead).files()
         return self._options.seconds(sum(files.values()))
 
     def retire(self, generation: str, at: datetime) -> None:
         body = {"stamp": {"retired_at": at.isoformat()}}
-        self._reader(generation).put(RETIRED_ID, body, f"generation {generation} could not be marked")
+        self.reader(generation).put(RETIRED_ID, body, f"generation {generation} could not be marked")
 
     def alias_drift(self) -> Mapping[str, str]:
         """Compare all aliases with the stamp's, and the stamp with its index."""
@@ -235,7 +229,7 @@ class OpenSearchSink:
         live = self._live(self._aliased())
         if live is None or (found := self._stamp_of(live)).generation == live:
             return
-        reader = self._reader(live)
+        reader = self.reader(live)
         typeahead = rebuilt(reader, self._typeahead(live))
         stamp = renewed(found, live, {kind: reader.count(kind) for kind in DOCUMENTS}, typeahead)
         failure = f"the stamp of {live} could not be repaired"
@@ -273,9 +267,6 @@ class OpenSearchSink:
                 self._client, self._prefix, generation, self._folder / generation
             )
         return self._typeaheads[generation]
-
-    def _reader(self, generation: str) -> OpenSearchReader:
-        return OpenSearchReader(self._client, self._prefix, generation)
 
     def _copies(self) -> int:
         if self._replicas is not None:

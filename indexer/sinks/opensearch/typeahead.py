@@ -15,15 +15,7 @@ from typing import Any, Final
 from opensearchpy import OpenSearch
 
 from index_mappings.generations import index_name
-from index_mappings.opensearch import (
-    CHUNK_BYTES,
-    TYPEAHEAD,
-    chunk_count,
-    chunk_document,
-    chunk_id,
-    chunk_of,
-    file_size,
-)
+from index_mappings.opensearch import CHUNK_BYTES, TYPEAHEAD, chunk_count, chunk_document, chunk_id, chunk_of, file_size
 from indexer.sinks.failures import SinkError
 from indexer.sinks.opensearch.retries import delete_matching, none_if_missing, retry_transient, whole
 from shop_directory.typeahead.manifest import file_hash
@@ -47,9 +39,8 @@ _LOG: Final = logging.getLogger(__name__)
 class TypeaheadOptions:
     """How typeaheads are written, and how long publishing waits for readers to fetch them.
 
-    Without a local folder for the files of all generations, a temporary one is used. `readers` are machines with
-    services, each of which fetches the files once; 0 waits for none. The cluster sends `rate` bytes a second to all of
-    them together.
+    Without a local folder for all files, a temporary one is used. `readers` are machines with services, each of which
+    fetches the files once; 0 waits for none. The cluster sends all of them `rate` bytes a second.
     """
 
     folder: Path | None = None

@@ -42,8 +42,7 @@ _A = TypeVar("_A", bound=np.ndarray[Any, Any])
 class Lookup(NamedTuple):
     """The arrays by which texts are looked up, as `shop_directory.typeahead.segment` describes them.
 
-    `samples` are every SAMPLED-th item of `firsts`, `firsts_0` and `firsts_1`, one list after the other; they fit into
-    a processor's cache.
+    `samples` has every SAMPLED-th item of `firsts`, then of `firsts_0` and `firsts_1`; they fit a processor's cache.
     """
 
     offsets: Array
@@ -269,13 +268,9 @@ def prefix_range(lookup: Lookup, lacking: int, query: Array, start: int, end: in
         begin += _samples(len(firsts))
         firsts = lookup.firsts_1
     least, greatest = _packed_bounds(query, start, end)
-    near = _first_at_least(lookup.samples, begin, begin + _samples(len(firsts)), least) - begin
-    first = _first_at_least(firsts, max(0, near - 1) * SAMPLED, min(len(firsts), near * SAMPLED), least)
-    low, leap = first, 1
-    while low + leap <= len(firsts) and firsts[low + leap - 1] <= greatest:
-        low += leap
-        leap <<= 1
-    low = _first_at_least(firsts, low, min(len(firsts), low + leap), greatest + 1)
+    near = first_at_least(lookup.samples, begin, begin + _samples(len(firsts)), least) - begin
+    first = first_at_least(firsts, max(0, near - 1) * SAMPLED, min(len(firsts), near * SAMPLED), least)
+    low = seek(firsts, first, len(firsts), greatest + 1)
     if end - start <= FIRSTS or first == low:
         return first, low
     texts = lookup.rests_1 if lacking == WITHOUT_SECOND else lookup.rests_0
@@ -350,15 +345,7 @@ def after_letter(offsets: Array, letters: Array, firsts: Firsts, depth: int, let
     while low + leap < high and letter_at(offsets, letters, firsts, low + leap, depth) == letter:
         low += leap
         leap <<= 1
-    high = min(high, low + leap)
-    low += 1
-    while low < high:
-        middle = (low + high) >> 1
-        if letter_at(offsets, letters, firsts, middle, depth) == letter:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return seek_letter(offsets, letters, firsts, depth, letter + 1, low + 1, min(high, low + leap))
 
 
 @inner
@@ -374,7 +361,7 @@ def seek_letter(offsets: Array, letters: Array, firsts: Firsts, depth: int, lett
 
 
 @inner
-def _first_at_least(numbers: Firsts, low: int, high: int, least: int) -> int:
+def first_at_least(numbers: Array | Firsts, low: int, high: int, least: int) -> int:
     """The first position in low:high, where numbers ascend, of a number that is not less than `least`."""
     while low < high:
         middle = (low + high) >> 1
@@ -383,6 +370,16 @@ def _first_at_least(numbers: Firsts, low: int, high: int, least: int) -> int:
         else:
             high = middle
     return low
+
+
+@inner
+def seek(numbers: Array | Firsts, low: int, high: int, least: int) -> int:
+    """As `first_at_least`, by a galloping search, which is faster where the position is near `low`."""
+    leap = 1
+    while low + leap <= high and numbers[low + leap - 1] < least:
+        low += leap
+        leap <<= 1
+    return first_at_least(numbers, low, min(high, low + leap - 1), least)
 
 
 @inner

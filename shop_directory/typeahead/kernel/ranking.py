@@ -96,24 +96,6 @@ def flag_owners(texts: Texts, low: int, high: int, flags: Flags) -> None:
 
 
 @inner
-def seek_shop(postings: Array, low: int, high: int, shop: int) -> int:
-    """The first position in low:high, where postings ascend, of a shop not less than this one; a galloping search."""
-    least = shop << POSTING_BITS
-    leap = 1
-    while low + leap <= high and postings[low + leap - 1] < least:
-        low += leap
-        leap <<= 1
-    high = min(high, low + leap - 1)
-    while low < high:
-        middle = (low + high) >> 1
-        if postings[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inner
 def passes(ranking: Ranking, shop: int) -> bool:
     """Whether a shop passes the filter and is not removed."""
     passing, removed = ranking.passing, ranking.removed

@@ -296,8 +296,7 @@ def suggest_entry(
 ) -> Callable[[Array, Firsts, Firsts, Firsts, Array, Array, int, Array, Array, int, int, int], Array]:
     """The function that is called from Python; `source` is `source_hash()`.
 
-    numba's cache key is this file and the variables that the function closes over, so the hash keeps machine code of
-    other sources from being used.
+    numba's cache key is this file and the function's closure, so the hash excludes code of other sources.
     """
 
     @njit(cache=True)

@@ -51,8 +51,7 @@ _TWO_TYPOS_MAX_ADDED: Final = 2 * CELLS
 def collect_one_typo(texts: Texts, query: Array, mark: int, ranges: Ranges, ranking: Ranking, count: int) -> int:
     """Insert the shops with a text that has a prefix one error away from the query, by postings with a mark.
 
-    Full forms (ANY_FULL) have to be one error away as a whole, or to be at most twice as long as a query of at least
-    HALF_MIN characters.
+    A full form (ANY_FULL) is one error away as a whole, or at most twice the length of a query of HALF_MIN or more.
     """
     lookup = texts.lookup
     offsets, letters, firsts = lookup.offsets, lookup.letters, lookup.firsts

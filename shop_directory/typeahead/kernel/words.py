@@ -16,10 +16,12 @@ from shop_directory.typeahead.kernel.arrays import (
     Ranking,
     Texts,
     find_text,
+    first_at_least,
     inner,
     prefix_range,
+    seek,
 )
-from shop_directory.typeahead.kernel.ranking import collect_full, flag_owners, insert_ranked, passes, seek_shop
+from shop_directory.typeahead.kernel.ranking import collect_full, flag_owners, insert_ranked, passes
 from shop_directory.typeahead.segment import FULL, POSTING_BITS, WORD
 
 _MOST: Final = int(SuggestTier.MOST_OF_WORDS)
@@ -88,7 +90,7 @@ def _collect_of_rarest(
         number = 0
         while has_all and number < len(whole):
             end = heads[whole[number] + 1]
-            position = positions[number] = seek_shop(postings, positions[number], end, shop)
+            position = positions[number] = seek(postings, positions[number], end, shop << POSTING_BITS)
             has_all = position < end and postings[position] >> POSTING_BITS == shop and postings[position] & WORD != 0
             number += 1
         if not has_all:
@@ -194,8 +196,8 @@ def _collect_sharing(  # noqa: C901 - a function call for each shop would take l
         if shared + added < enough or not passes(ranking, shop):
             continue
         for number in range(scanned, len(lists)):
-            at, end = seek_shop(postings, lists[number, 0], lists[number, 1], shop), lists[number, 1]
-            lists[number, 0] = at
+            end = lists[number, 1]
+            at = lists[number, 0] = seek(postings, lists[number, 0], end, shop << POSTING_BITS)
             if at < end and postings[at] >> POSTING_BITS == shop and postings[at] & WORD:
                 shared += lists[number, 2]
         if shared >= enough:
@@ -339,14 +341,7 @@ def _flagged(texts: Texts, carried: Carried, ranges: Ranges, size: int, rarest: 
 
 @inner
 def _collect_owners(
-    texts: Texts,
-    meanings: Meanings,
-    ranges: Ranges,
-    size: int,
-    number: int,
-    flags: Flags,
-    ranking: Ranking,
-    count: int,
+    texts: Texts, meanings: Meanings, ranges: Ranges, size: int, number: int, flags: Flags, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops of the tier that have one word as their own."""
     heads, postings, found = texts.heads, texts.postings, ranking.found
@@ -385,14 +380,13 @@ def _matches_all_words(texts: Texts, meanings: Meanings, ranges: Ranges, size: i
     """Whether every word is the shop's own or means a category of it, and at least one is its own.
 
     Between two calls of `_rewind`, shops must be passed in ascending order: the positions in the postings of all words
-    but the last, each of which is one text at most, only move forward. Where these decide, the shop's texts are not
-    read.
+    but the last, each of which is one text at most, only move forward. Where these decide, its texts are not read.
     """
     heads, postings = texts.heads, texts.postings
     any_own = False
     for number in range(size - 1):
         end = heads[ranges[number, 1]]
-        at = ranges[number, 2] = seek_shop(postings, ranges[number, 2], end, shop)
+        at = ranges[number, 2] = seek(postings, ranges[number, 2], end, shop << POSTING_BITS)
         if at < end and postings[at] >> POSTING_BITS == shop and postings[at] & WORD:
             any_own = True
         elif not _means_category(meanings, shop, number):
@@ -420,13 +414,7 @@ def _means_category(meanings: Meanings, shop: int, number: int) -> bool:
     if first == last:
         return False
     for at in range(heads[shop], heads[shop + 1]):
-        low, high = first, last
-        while low < high:
-            middle = (low + high) >> 1
-            if meant[middle] < categories[at]:
-                low = middle + 1
-            else:
-                high = middle
+        low = first_at_least(meant, first, last, categories[at])
         if low < last and meant[low] == categories[at]:
             return True
     return False

@@ -17,7 +17,6 @@ import numpy as np
 import orjson
 
 from index_mappings.documents import CategoryEntry
-from shop_directory.typeahead.failures import SegmentCutError
 from shop_directory.typeahead.kernel import arrays
 from shop_directory.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
 from shop_directory.typeahead.kernel.suggest import ANY_COUNTRY, BEGUN, NEAR, TIER_BITS, suggest
@@ -31,7 +30,7 @@ from shop_directory.typeahead.segment import (
     read_header,
     segment_path,
 )
-from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion
+from shop_directory.typeahead.suggestions import SegmentCutError, SuggestedShop, Suggestion
 from shop_directory.words.categories import CategoryTable
 
 # The maximum number of cached suggestions of a segment: some 30 MB.
@@ -54,7 +53,10 @@ class MappedSegment:
         if sha256(data).hexdigest() != path.stem:
             raise ValueError("a segment of the typeahead is damaged")
         header = read_header(data)
-        parts = {name: _array(data, header, name) for name in ARRAYS}
+        parts: SegmentArrays = {
+            name: np.frombuffer(data, np.dtype(dtype), header.parts[name].size, header.parts[name].start)
+            for name, dtype in ARRAYS.items()
+        }
         check_bounds(header, parts)
         self.bytes = len(data)
         self._name = path.name
@@ -99,8 +101,7 @@ class MappedSegment:
     def passing(self, countries: Sequence[str], categories: Sequence[str], prefixes: Sequence[str] = ()) -> Array:
         """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
 
-        The shops sell in one of the countries and carry one of the categories, if there are any, and have no key that
-        begins with one of the prefixes.
+        The shops sell in one of the countries, carry one of the categories, if any, and have no key with a prefix.
         """
         words = -(-self.shops // 32)
         if not countries and not categories and not prefixes:
@@ -211,11 +212,6 @@ def _read(path: Path) -> memoryview:
         if os.fstat(file.fileno()).st_size < _MAPPED_BYTES:
             return memoryview(file.read())
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _array(data: memoryview, header: Header, name: str) -> np.ndarray[Any, Any]:
-    part = header.parts[name]
-    return np.frombuffer(data, np.dtype(ARRAYS[name]), part.size, part.start)
 
 
 def _extent(header: Header, name: str) -> tuple[int, int]:

@@ -237,13 +237,6 @@ def _columns(ranked: list[tuple[float, str, bytes, tuple[str, ...], tuple[str, .
     }
 
 
-class _Run(NamedTuple):
-    """A segment of sorted shops, and its weight."""
-
-    use: SegmentUse
-    weight: int
-
-
 class TypeaheadBuild:
     """A typeahead that is being built. Methods raise OSError if a file can't be written."""
 
@@ -251,7 +244,8 @@ class TypeaheadBuild:
         """At most `run_shops` are sorted in memory; no segment of several runs exceeds the store's maximum."""
         self._store, self._run_shops = store, run_shops
         self._run = ShopRun()
-        self._runs: list[_Run] = []
+        # The segments of sorted shops, and their weights.
+        self._runs: list[tuple[SegmentUse, int]] = []
         # The segments that no manifest names yet.
         self._unnamed: set[str] = set()
         self._categories: list[CategoryEntry] = []
@@ -297,12 +291,12 @@ class TypeaheadBuild:
         """The runs of each segment."""
         group: list[SegmentUse] = []
         total = 0
-        for run in self._runs:
-            if group and total + run.weight > self._store.segment_texts:
+        for use, own_weight in self._runs:
+            if group and total + own_weight > self._store.segment_texts:
                 yield group
                 group, total = [], 0
-            group.append(run.use)
-            total += run.weight
+            group.append(use)
+            total += own_weight
         yield group
 
     def _segment(self, uses: list[SegmentUse]) -> SegmentUse:
@@ -321,7 +315,7 @@ class TypeaheadBuild:
         contents = self._run.contents()
         use = write_segment(self._store.directory, *contents)
         self._run = ShopRun()
-        self._runs.append(_Run(use, weight(contents)))
+        self._runs.append((use, weight(contents)))
         self._unnamed.add(use.name)
         return_freed_memory()
 

@@ -2,8 +2,7 @@
 
 Each commit writes one small segment, bitmaps, and a manifest. It rewrites the last segment of a covering until that is
 no longer small; then the next commit starts another one, and the small segments are merged in the background
-(`merging`). A commit reads and writes only the last segment and the ids of changed shops, however many
-changes there were before.
+(`merging`). A commit reads and writes only the last segment and the ids of changed shops.
 """
 
 import logging
@@ -61,11 +60,7 @@ class TypeaheadEditor:
 
     def rebuild(self) -> None:
         """Write all files again from the stored documents; pending changes are committed on top of them."""
-        self.restart(rebuild_typeahead(self._documents, self._store))
-
-    def restart(self, manifest_name: str) -> None:
-        """Continue from another manifest; pending changes are committed on top of it."""
-        self._opened = self._name = manifest_name
+        self._opened = self._name = rebuild_typeahead(self._documents, self._store)
         self._manifest, self._segments = None, {}
 
     def put(self, document: object) -> None:

@@ -27,8 +27,7 @@ _SEGMENT_TEXTS: Final = 16_000_000
 class TypeaheadStore:
     """The files of a generation's typeahead in a local folder, which readers of the embedded engine use themselves.
 
-    Every method may raise OSError, or what another store raises. `segment_texts` is the maximum weight of a segment
-    that builds and merges write.
+    Methods may raise OSError, or what another store does. `segment_texts` is the maximum weight of a written segment.
     """
 
     segment_texts: int = _SEGMENT_TEXTS

@@ -89,18 +89,6 @@ async def test_all_files_of_a_covering_arrive_whole_and_private(files: Files, tm
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-async def test_what_is_there_is_not_fetched_again_by_any_process(files: Files, tmp_path: Path) -> None:
-    name = files.manifest((files.segment(LARGE),))
-    async with files.fetcher(tmp_path / "folder") as fetcher:
-        await fetcher.fetch(GENERATION, name)
-        before, inodes = files.gets(), {path.stat().st_ino for path in fetcher.directory.glob("*.segment")}
-        await fetcher.fetch(GENERATION, name)
-    command = [sys.executable, "-c", FETCHING, files.url, files.prefix, str(tmp_path / "folder"), GENERATION, name]
-    subprocess.run(command, cwd=REPOSITORY, timeout=60, check=True)
-    assert files.gets() == before
-    assert {path.stat().st_ino for path in (tmp_path / "folder").glob("*.segment")} == inodes
-
-
 async def test_processes_that_need_a_file_at_the_same_time_fetch_it_once(files: Files, tmp_path: Path) -> None:
     name = files.manifest((files.segment(LARGE),))
     before = files.gets()

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -272,13 +272,12 @@ class FollowedIndex:
         live = self.live
         letters = DeadLetters(self.states.dead_letters)
         changes = NdjsonCatalogue(self.catalogue).changes()
-        with self.states.open(live.generation) as state:
-            editor = self.sink.edit(live.generation)
-            try:
-                yield ChangeApplier(state, around(editor), changes, letters, check)
-            finally:
-                editor.close()
-                letters.close()
+        with (
+            self.states.open(live.generation) as state,
+            closing(self.sink.edit(live.generation)) as editor,
+            closing(letters),
+        ):
+            yield ChangeApplier(state, around(editor), changes, letters, check)
 
     @contextmanager
     def following(self, options: FollowOptions) -> Iterator[None]:
@@ -309,11 +308,8 @@ class FollowedIndex:
         return live
 
     def scan(self) -> Scanned:
-        editor = self.sink.edit(self.live.generation)
-        try:
+        with closing(self.sink.edit(self.live.generation)) as editor:
             return {kind: dict(scan(editor, kind)) for kind in DOCUMENTS}
-        finally:
-            editor.close()
 
     def rebuilt(self) -> Scanned:
         sink = MemorySink()
@@ -321,11 +317,8 @@ class FollowedIndex:
         return scanned(sink)
 
     def accounts(self) -> tuple[ResourceAccount, ...]:
-        editor = self.sink.edit(self.live.generation)
-        try:
+        with closing(self.sink.edit(self.live.generation)) as editor:
             operations = editor.operations()
-        finally:
-            editor.close()
         assert operations is not None
         return operations.accounts
 

@@ -21,7 +21,7 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import NumberedRecord
 from service.parts import open_search
 from service.tools.find_shop import FIND_SHOP
-from shop_directory.search.protocol import FindQuery
+from shop_directory.search.protocol import FindQuery, SearchBackend, Snapshot
 from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.conftest import Engine
 from tests.engines.following.followed import (
@@ -146,17 +146,6 @@ def test_a_shop_hidden_during_a_long_step_of_a_build_leaves_the_live_generation_
     assert [*seen, followed.scan()] == [scanned(without)] * 2
 
 
-@pytest.mark.rule("V3", "G3", "G1")
-def test_a_shop_hidden_after_the_verification_is_not_in_what_is_published(engine: Engine, tmp_path: Path) -> None:
-    followed = FollowedIndex(tmp_path / "followed", engine.sink, lamp_world())
-    followed.build()
-    summary = _build(followed, acceptance=lambda _: followed.append([now("under_review", 2)]))
-    without = right(tmp_path / "right", _statements(lamp_world(known=False)))
-    assert (followed.scan(), summary.changes.applied) == (scanned(without), 1)
-    assert without.stamp is not None
-    assert followed.live.counts == without.stamp.counts
-
-
 @pytest.mark.rule("G3")
 def test_every_file_of_changes_that_is_replaced_during_a_build_is_in_what_it_publishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -262,6 +251,14 @@ def _categories(followed: FollowedIndex) -> dict[str, tuple[str, list[str]]]:
     return {slug: (stored["name"], stored["words"]) for slug, stored in followed.scan()["categories"].items()}
 
 
+async def _of_the_last_step(backend: SearchBackend, followed: FollowedIndex) -> Snapshot:
+    async with asyncio.timeout(10):
+        # The former typeahead answers until that of the new stamp is open.
+        while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
+            await asyncio.sleep(0.05)
+    return snapshot
+
+
 @pytest.mark.rule("G3", "C1", "M5", "M10")
 async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, tmp_path: Path) -> None:
     followed = FollowedIndex(tmp_path, engine.sink, {"shops": [LAMP]})
@@ -272,10 +269,7 @@ async def test_readers_find_the_new_names_after_one_micro_batch(engine: Engine, 
         assert before.total == 0
         followed.append([_named(1, "lighting", name="Lamps", names={"de": "Leuchten"})])
         followed.step()
-        async with asyncio.timeout(10):
-            # The former typeahead answers until that of the new stamp is open.
-            while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
-                await asyncio.sleep(0.05)
+        snapshot = await _of_the_last_step(backend, followed)
         found = await snapshot.find(FindQuery("leuchten", (), (), 0, 5))
         suggested = snapshot.suggest(SuggestQuery.of("leuct", None, 5))
         assert ([one.id for one in found.shops], [one.name for one in suggested.categories]) == (["lamp"], ["Lamps"])
@@ -303,9 +297,7 @@ async def test_the_facts_by_which_a_shop_is_found_follow_its_coupons_and_its_shi
         for lines, expected in changes:
             followed.append(lines)
             followed.step()
-            async with asyncio.timeout(10):
-                while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
-                    await asyncio.sleep(0.05)
+            snapshot = await _of_the_last_step(backend, followed)
             found = await call(snapshot, FIND_SHOP, query="", ships_to="AT", has_code=True)
             assert (found["total_count"], found["unsettled_count"]) == expected, lines
     finally:
@@ -325,9 +317,7 @@ async def test_a_shop_is_found_next_to_the_names_of_many_removed_ones(engine: En
     followed.step()
     backend = open_search(engine.settings)
     try:
-        async with asyncio.timeout(10):
-            while (snapshot := await backend.refresh()).stamp.sequence < followed.live.sequence:
-                await asyncio.sleep(0.05)
+        snapshot = await _of_the_last_step(backend, followed)
         found = await snapshot.find(FindQuery("restaurant", (), (), 0, 5))
         assert [one.id for one in found.shops] == ["hof", "part"]
     finally:

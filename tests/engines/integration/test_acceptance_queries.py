@@ -16,7 +16,7 @@ from opensearchpy import OpenSearch
 from index_mappings.documents import SCHEMA_VERSION
 from index_mappings.embedded import generation_directory
 from index_mappings.generations import Stamp, index_name
-from indexer.acceptance import AcceptanceFailure, LocatedQuery, acceptance_check, failures_of, read_acceptance
+from indexer.acceptance import Queries, acceptance_check, failures_of, read_acceptance
 from indexer.commands.parts import SAMPLE
 from indexer.jobs.build import AcceptanceFailedError
 from indexer.sinks.embedded.sink import EmbeddedSink
@@ -69,7 +69,7 @@ def _written(directory: Path, *lines: Mapping[str, Any]) -> Path:
     return path
 
 
-def _read(directory: Path, *lines: Mapping[str, Any]) -> tuple[LocatedQuery, ...]:
+def _read(directory: Path, *lines: Mapping[str, Any]) -> Queries:
     return read_acceptance(_written(directory, *lines))
 
 
@@ -111,18 +111,18 @@ def test_each_difference_from_an_expectation_is_reported_by_line_and_field(built
         _suggest("lmap", expect=["candle"], absent=["lamp"]),
     )
     failures = (
-        AcceptanceFailure("golden.ndjson:2", "expect.0 is not among the first 1, but in place 2"),
-        AcceptanceFailure("golden.ndjson:3", "expect.1 is not among the first 50"),
-        AcceptanceFailure("golden.ndjson:3", "absent.0 is in place 2"),
-        AcceptanceFailure("golden.ndjson:3", "minimum_total is 3, but there are 2"),
-        AcceptanceFailure("golden.ndjson:4", "expect.0 is not among the first 50"),
-        AcceptanceFailure("golden.ndjson:5", "category is carried by no shop"),
-        AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
-        AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 1"),
+        ("golden.ndjson:2", "expect.0 is not among the first 1, but in place 2"),
+        ("golden.ndjson:3", "expect.1 is not among the first 50"),
+        ("golden.ndjson:3", "absent.0 is in place 2"),
+        ("golden.ndjson:3", "minimum_total is 3, but there are 2"),
+        ("golden.ndjson:4", "expect.0 is not among the first 50"),
+        ("golden.ndjson:5", "category is carried by no shop"),
+        ("golden.ndjson:6", "expect.0 is not among the first 8"),
+        ("golden.ndjson:6", "absent.0 is in place 1"),
     )
     with pytest.raises(AcceptanceFailedError) as raised:
         acceptance_check(path, built.index, None)(built.stamp)
-    named = "; ".join(f"{failure.location}: {failure.reason}" for failure in failures)
+    named = "; ".join(f"{location}: {reason}" for location, reason in failures)
     assert str(raised.value) == f"5 of 6 acceptance queries failed: {named}"
 
 
@@ -167,11 +167,11 @@ def test_absent_and_expect_count_to_the_end_of_their_page_and_no_further(tmp_pat
         _suggest("lamp", expect=["s020"], within=20, absent=["s009"]),
     )
     assert failures_of(queries, LocationSettings(data_dir=tmp_path / "index"), stamp) == (
-        AcceptanceFailure("golden.ndjson:2", "expect.0 is not among the first 50"),
-        AcceptanceFailure("golden.ndjson:2", "absent.0 is in place 50"),
-        AcceptanceFailure("golden.ndjson:4", "expect.0 is not among the first 100"),
-        AcceptanceFailure("golden.ndjson:6", "expect.0 is not among the first 8"),
-        AcceptanceFailure("golden.ndjson:6", "absent.0 is in place 8"),
+        ("golden.ndjson:2", "expect.0 is not among the first 50"),
+        ("golden.ndjson:2", "absent.0 is in place 50"),
+        ("golden.ndjson:4", "expect.0 is not among the first 100"),
+        ("golden.ndjson:6", "expect.0 is not among the first 8"),
+        ("golden.ndjson:6", "absent.0 is in place 8"),
     )
 
 

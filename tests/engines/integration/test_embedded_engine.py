@@ -93,8 +93,10 @@ def test_searches_in_several_threads_read_documents_while_each_clears_the_cache_
 class _World:
     def __init__(self, root: Path, built: Sequence[ShopDocument]) -> None:
         self._root = root
-        self._sink = EmbeddedSink(root, band_width=2)
-        self.stamp = publish(self._sink, Documents({"shops": tuple(built), **_NO_OTHERS}))
+        self._sink = EmbeddedSink(root)
+        with pytest.MonkeyPatch.context() as narrow:
+            narrow.setattr("indexer.sinks.embedded.generation.BAND_WIDTH", 2)
+            self.stamp = publish(self._sink, Documents({"shops": tuple(built), **_NO_OTHERS}))
         self.shops = {document.id: document for document in built}
 
     def change(self, documents: Sequence[ShopDocument], removed: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ from indexer.sinks.opensearch.lease import LeaseDocument, OpenSearchLease
 from indexer.sinks.opensearch.sink import OpenSearchSink
 from indexer.state.state import States
 from tests.engines.integration.leases import LeaseLocation, held_by_us, opensearch_lease, race, reply_to
-from tests.support.memory_sink import MemoryLease, MemoryLock
+from tests.support.memory_sink import MemorySink
 from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.process import free_ports
 
@@ -62,8 +62,7 @@ def location(request: pytest.FixtureRequest) -> LeaseLocation:
 def ask(request: pytest.FixtureRequest) -> Ask:
     """Another asker for the same lease, of each engine and of the sink in memory."""
     if request.param == "memory":
-        lock = MemoryLock()
-        return lambda: MemoryLease(lock)
+        return MemorySink().lease
     found: LeaseLocation = request.getfixturevalue(request.param)
     return found.ask
 

@@ -23,7 +23,7 @@ from index_mappings.embedded import (
 )
 from index_mappings.generations import Stamp
 from indexer.jobs.rollback import roll_back
-from indexer.reconcile.generation import FaultCount, FaultType
+from indexer.reconcile.generation import FaultType
 from indexer.reconcile.live import VerifyOptions, verify_live
 from indexer.sinks.failures import SinkError
 from service.app import create_app
@@ -366,7 +366,7 @@ def test_verify_finds_a_damaged_file_of_each_index_and_compares_nothing_with_it(
     _spoil(path)
     for repair in (False, True):
         found = verify_live(operated.sink, operated.states, options=VerifyOptions(repair=repair)).found
-        assert (found.faults, found.remaining, found.checked) == ((FaultCount(FaultType.DAMAGED, kind, 1),), 1, 0)
+        assert (found.faults, found.remaining, found.checked) == ({(FaultType.DAMAGED, kind): 1}, 1, 0)
     assert f"the file {kind}/{path.name} of the live generation is missing or damaged" in caplog.text
 
 
@@ -375,7 +375,7 @@ def test_verify_finds_what_is_lost_of_the_files_that_no_answer_is_made_of(operat
     (index_directory(operated.root, operated.stamp.generation, "shops") / "anchors.json").write_text('{"anchors": []}')
     files_manifest_path(generation_directory(operated.root, operated.stamp.generation), operated.stamp.files).unlink()
     found = verify_live(operated.sink, operated.states).found
-    assert found.faults == (FaultCount(FaultType.DAMAGED, "files", 1), FaultCount(FaultType.DAMAGED, "shops", 1))
+    assert found.faults == {(FaultType.DAMAGED, "files"): 1, (FaultType.DAMAGED, "shops"): 1}
 
 
 @pytest.mark.rule("G3", "E3")

@@ -1,6 +1,7 @@
 """What is wrong with an index, its aliases or its stamp is found, named and put right, on both engines."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +12,12 @@ from opensearchpy import OpenSearch
 from index_mappings.embedded import index_directory, stamp_path, to_checked_json
 from index_mappings.generations import STAMP, STAMP_ID, Stamp, alias_name, index_name
 from indexer.jobs.build import build
-from indexer.reconcile.generation import FaultCount, FaultReport, FaultType, GenerationComparison, check_aliases
+from indexer.reconcile.generation import FaultReport, FaultType, GenerationComparison, check_aliases
 from indexer.reconcile.live import Verified, VerifyOptions, verify_live
 from indexer.sinks import protocol
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sinks.failures import SinkError
-from indexer.sinks.lease import LeaseHeldError, LeaseLostError
+from indexer.sinks.lease import LeaseLostError
 from indexer.state.state import StateError, States
 from tests.engines.conftest import Engine, OpenSearchLocation
 from tests.engines.reconcile.world import (
@@ -37,10 +38,6 @@ from tests.support.memory_sink import MemorySink
 _REPAIR = VerifyOptions(repair=True)
 
 
-def _check(world: World, *, repair: bool) -> FaultReport:
-    return check_aliases(world.sink, repair=repair, check=lambda: None)
-
-
 def _advice(prefix: str, kind: str, leads: str, generation: str) -> str:
     return (
         f"the alias {alias_name(prefix, kind)} leads to {leads}, as another program has moved it: lead it to"
@@ -48,19 +45,10 @@ def _advice(prefix: str, kind: str, leads: str, generation: str) -> str:
     )
 
 
-def _assert_the_stamp_is_found_and_repaired(world: World) -> None:
-    found = _check(world, repair=False)
-    repaired = _check(world, repair=True)
-
-    assert found == FaultReport((FaultCount(FaultType.WRONG_GENERATION, STAMP, 1),))
-    assert repaired == replace(found, repaired=1)
-
-
 @pytest.mark.rule("C1")
 def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) -> None:
     world = built(EmbeddedSink(tmp_path / "index"), tmp_path)
-    before = world.sink.live()
-    assert before is not None
+    before = world.live
     other = replace(before, generation="20200101t000000000000-abcdef", sequence=4, typeahead="0" * 64)
     other = other.counted({"shops": 99})
     stamp_path(tmp_path / "index", before.generation).write_text(to_checked_json(other.as_wire()))
@@ -68,15 +56,14 @@ def test_a_stamp_of_another_generation_is_found_and_rewritten(tmp_path: Path) ->
     found = verify_live(world.sink, world.states)
     repaired = verify_live(world.sink, world.states, options=_REPAIR)
 
-    assert found == Verified(None, FaultReport((FaultCount(FaultType.WRONG_GENERATION, STAMP, 1),)))
+    assert found == Verified(None, FaultReport(Counter({(FaultType.WRONG_GENERATION, STAMP): 1})))
     assert (repaired.generation, repaired.found.faults) == (before.generation, found.found.faults)
     assert repaired.found.remaining == 0
-    after = world.sink.live()
-    assert after is not None
+    after = world.live
     # Above any sequence that this generation can have had, so that no cache takes it for what it knows.
     assert after.sequence > 1_000_000_000
     assert after == replace(before, sequence=after.sequence, source_position=None)
-    assert verify_live(world.sink, world.states).found.faults == ()
+    assert verify_live(world.sink, world.states).found.faults == {}
 
 
 @pytest.mark.opensearch
@@ -111,11 +98,11 @@ class TestOpenSearch:
         before = client.indices.get_alias(name=f"{prefix}-*")
         found = verify_live(world.sink, world.states, options=_REPAIR)
 
-        assert found.found.faults == (
-            FaultCount(FaultType.WRONG_GENERATION, "coupons", 1),
-            FaultCount(FaultType.WRONG_GENERATION, "offers", 1),
-            FaultCount(FaultType.WRONG_GENERATION, "shops", 1),
-        )
+        assert found.found.faults == {
+            (FaultType.WRONG_GENERATION, "coupons"): 1,
+            (FaultType.WRONG_GENERATION, "offers"): 1,
+            (FaultType.WRONG_GENERATION, "shops"): 1,
+        }
         assert (found.generation, found.found.remaining) == (new, 3)
         assert client.indices.get_alias(name=f"{prefix}-*") == before
         both = f"{index_name(prefix, 'offers', old)} and {index_name(prefix, 'offers', new)}"
@@ -131,22 +118,22 @@ class TestOpenSearch:
         prefix, generation = opensearch_location.prefix, world.generation
         client.indices.delete_alias(index=index_name(prefix, STAMP, generation), name=alias_name(prefix, STAMP))
 
-        wrong = FaultReport((FaultCount(FaultType.WRONG_GENERATION, STAMP, 1),))
+        wrong = FaultReport(Counter({(FaultType.WRONG_GENERATION, STAMP): 1}))
         assert verify_live(world.sink, world.states, options=_REPAIR) == Verified(None, wrong)
         assert world.sink.alias_drift() == {STAMP: _advice(prefix, STAMP, "nowhere", generation)}
 
     def test_a_stamp_of_another_generation_is_rewritten(
         self, world: World, client: OpenSearch, opensearch_location: OpenSearchLocation
     ) -> None:
-        before = world.sink.live()
-        assert before is not None
+        before = world.live
         other = replace(before, generation="20200101t000000000000-abcdef")
         index = index_name(opensearch_location.prefix, STAMP, before.generation)
         client.index(index=index, id=STAMP_ID, body={"stamp": other.as_wire()})
 
-        _assert_the_stamp_is_found_and_repaired(world)
-        after = world.sink.live()
-        assert after is not None
+        wrong = FaultReport(Counter({(FaultType.WRONG_GENERATION, STAMP): 1}))
+        assert check_aliases(world.sink, repair=False, check=lambda: None) == wrong
+        assert check_aliases(world.sink, repair=True, check=lambda: None) == replace(wrong, repaired=1)
+        after = world.live
         assert after.sequence > 1_000_000_000
         assert after == replace(before, sequence=after.sequence, source_position=None)
 
@@ -171,7 +158,7 @@ class TestOpenSearch:
         client.index(index=index, id="zzz", body={**s1, "rank": "0"}, params={"refresh": "true"})
         client.index(index=index, id="without", body={"rank": "0"}, params={"refresh": "true"})
 
-        assert world.found_and_repaired() == (FaultCount(FaultType.GHOST, "shops", 2),)
+        assert world.found_and_repaired() == {(FaultType.GHOST, "shops"): 2}
         assert world.scan() == world.rebuilt()
 
 
@@ -186,7 +173,7 @@ def test_a_document_that_is_there_twice_is_stale(tmp_path: Path) -> None:
     writer.wait_merging_threads()
     del writer, index
 
-    assert world.found_and_repaired() == (FaultCount(FaultType.STALE, "facts", 1),)
+    assert world.found_and_repaired() == {(FaultType.STALE, "facts"): 1}
     assert world.scan() == world.rebuilt()
     with world.editing() as (_, editor):
         assert editor.count("facts") == 10
@@ -201,17 +188,17 @@ def test_a_whole_verification_finds_and_repairs_source_state_and_index(world: Wo
     repaired = verify_live(world.sink, world.states, world.source, _REPAIR)
 
     assert (found.generation, found.found.remaining) == (world.generation, 5)
-    assert found.found.faults == (
-        FaultCount(FaultType.NOT_PUBLIC, "shops", 1),
-        FaultCount(FaultType.MISSING, "coupons", 1),
-        FaultCount(FaultType.LOST_CHANGE, "shops", 1),
-        FaultCount(FaultType.LOST_DELETE, "shops", 2),
-    )
+    assert found.found.ordered() == [
+        (FaultType.NOT_PUBLIC, "shops", 1),
+        (FaultType.MISSING, "coupons", 1),
+        (FaultType.LOST_CHANGE, "shops", 1),
+        (FaultType.LOST_DELETE, "shops", 2),
+    ]
     assert sum(tick.checked for tick in ticks) == DOCUMENTS_OF_THE_WORLD + 1
     assert sum(tick.total for tick in ticks) == found.found.total
     assert (repaired.found.faults, repaired.found.remaining) == (found.found.faults, 0)
     assert world.scan() == world.rebuilt()
-    assert verify_live(world.sink, world.states, world.source).found.faults == ()
+    assert verify_live(world.sink, world.states, world.source).found.faults == {}
 
 
 def test_another_job_has_the_lease_between_two_pages(tmp_path: Path) -> None:
@@ -232,14 +219,6 @@ def test_another_job_has_the_lease_between_two_pages(tmp_path: Path) -> None:
     assert verified.found.checked == DOCUMENTS_OF_THE_WORLD
     assert verified.found.seconds == pytest.approx(DOCUMENTS_OF_THE_WORLD / 5)
     assert len(had) == 8  # a pause after each page that was not empty
-
-
-def test_a_verification_waits_for_other_jobs_no_longer_than_its_limit(tmp_path: Path) -> None:
-    world = built(MemorySink(), tmp_path)
-    world.sink.lease().acquire("build", 0)
-
-    with pytest.raises(LeaseHeldError):
-        verify_live(world.sink, world.states, options=VerifyOptions(wait=0))
 
 
 def test_without_anything_live_or_without_its_state_a_build_is_asked_for(tmp_path: Path) -> None:
@@ -286,20 +265,20 @@ _PLANTED = (
     add_coupon("c-hidden"),
     add_coupon("a-hidden"),
 )
-_FOUND = (
-    FaultCount(FaultType.NOT_PUBLIC, "coupons", 2),
-    FaultCount(FaultType.NOT_PUBLIC, "shops", 2),
-    FaultCount(FaultType.GHOST, "categories", 1),
-    FaultCount(FaultType.GHOST, "offers", 2),
-    FaultCount(FaultType.GHOST, "shops", 1),
-    FaultCount(FaultType.MISSING, "categories", 1),
-    FaultCount(FaultType.MISSING, "facts", 1),
-    FaultCount(FaultType.MISSING, "offers", 1),
-    FaultCount(FaultType.MISSING, "shops", 2),
-    FaultCount(FaultType.STALE, "categories", 1),
-    FaultCount(FaultType.STALE, "coupons", 1),
-    FaultCount(FaultType.STALE, "shops", 1),
-)
+_FOUND = {
+    (FaultType.NOT_PUBLIC, "coupons"): 2,
+    (FaultType.NOT_PUBLIC, "shops"): 2,
+    (FaultType.GHOST, "categories"): 1,
+    (FaultType.GHOST, "offers"): 2,
+    (FaultType.GHOST, "shops"): 1,
+    (FaultType.MISSING, "categories"): 1,
+    (FaultType.MISSING, "facts"): 1,
+    (FaultType.MISSING, "offers"): 1,
+    (FaultType.MISSING, "shops"): 2,
+    (FaultType.STALE, "categories"): 1,
+    (FaultType.STALE, "coupons"): 1,
+    (FaultType.STALE, "shops"): 1,
+}
 
 
 @pytest.mark.parametrize("rate", [None, 1.0, 3.0])
@@ -322,39 +301,32 @@ def test_a_scan_has_the_documents_of_all_pages_once(world: World, monkeypatch: p
 
 
 @pytest.mark.parametrize("rate", [None, 1.0, 3.0])
-def test_planted_faults_are_found_by_class_and_kind_and_left_alone(world: World, rate: float | None) -> None:
+def test_planted_faults_are_found_and_left_alone_then_repaired_into_what_a_full_build_makes(
+    world: World, rate: float | None
+) -> None:
+    before = world.live
     plant(world, *_PLANTED)
-    before = world.scan(), world.sink.live()
+    planted = world.scan()
 
     found = world.reconcile(repair=False, rate=rate)
 
-    assert found.faults == _FOUND
-    assert (found.repaired, found.refused, found.remaining) == (0, 0, 16)
-    assert (world.scan(), world.sink.live()) == before
+    assert (found.faults, found.repaired, found.refused) == (_FOUND, 0, 0)
+    assert (world.scan(), world.sink.live()) == (planted, before)
 
+    repaired = world.reconcile(repair=True, rate=rate)
 
-@pytest.mark.parametrize("rate", [None, 1.0, 3.0])
-def test_planted_faults_are_repaired_into_what_a_full_build_makes(world: World, rate: float | None) -> None:
-    before = world.sink.live()
-    assert before is not None
-    plant(world, *_PLANTED)
-
-    found = world.reconcile(repair=True, rate=rate)
-
-    assert found.faults == _FOUND
-    assert (found.repaired, found.refused, found.remaining) == (16, 0, 0)
+    assert (repaired.faults, repaired.repaired, repaired.refused) == (_FOUND, 16, 0)
     assert world.scan() == world.rebuilt()
-    after = world.sink.live()
-    assert after is not None
+    after = world.live
     assert after.counts == before.counts
     assert after.sequence > before.sequence
-    assert world.reconcile(repair=False).faults == ()
+    assert world.reconcile(repair=False).faults == {}
 
 
 @pytest.mark.rule("F4")
 def test_stale_terms_of_a_shop_are_found_although_its_answer_is_as_it_should_be(world: World) -> None:
     plant(world, stale_terms("s3"))
-    assert world.found_and_repaired() == (FaultCount(FaultType.STALE, "shops", 1),)
+    assert world.found_and_repaired() == {(FaultType.STALE, "shops"): 1}
 
 
 @pytest.mark.rule("V3")
@@ -369,11 +341,11 @@ def test_all_of_a_hidden_shop_goes_in_one_micro_batch_before_anything_else(
 
         found, _ = comparison.compare("shops", "", most=4)
 
-        assert found.faults == (
-            FaultCount(FaultType.NOT_PUBLIC, "coupons", 2),
-            FaultCount(FaultType.NOT_PUBLIC, "shops", 1),
-            FaultCount(FaultType.MISSING, "shops", 1),
-        )
+        assert found.faults == {
+            (FaultType.NOT_PUBLIC, "coupons"): 2,
+            (FaultType.NOT_PUBLIC, "shops"): 1,
+            (FaultType.MISSING, "shops"): 1,
+        }
         assert found.repaired == 4
         assert editor.stamp.sequence == before + 2
         assert not editor.read("coupons", ["c-hidden", "a-hidden"])
@@ -388,10 +360,10 @@ def test_a_wrong_count_in_the_stamp_is_found_and_repaired(world: World) -> None:
         right = editor.stamp
         editor.commit(right.counted({**right.counts, "coupons": 99, "facts": 0}))
 
-    assert world.found_and_repaired() == (
-        FaultCount(FaultType.WRONG_GENERATION, "coupons", 1),
-        FaultCount(FaultType.WRONG_GENERATION, "facts", 1),
-    )
+    assert world.found_and_repaired() == {
+        (FaultType.WRONG_GENERATION, "coupons"): 1,
+        (FaultType.WRONG_GENERATION, "facts"): 1,
+    }
     assert world.sink.live() == replace(right, sequence=right.sequence + 1)
 
 
@@ -402,7 +374,7 @@ def test_a_wrong_category_count_of_the_state_is_not_held_against_the_index(world
         state.connection.execute("INSERT INTO category_names VALUES ('secrets', 'Secrets', 1)")
     documents = world.scan()
 
-    assert world.found_and_repaired() == (FaultCount(FaultType.STATE, "categories", 3),)
+    assert world.found_and_repaired() == {(FaultType.STATE, "categories"): 3}
     assert world.scan() == documents == world.rebuilt()
 
 
@@ -415,7 +387,7 @@ def test_a_domain_that_the_state_gave_to_the_wrong_shop_goes_back(world: World) 
         state.connection.execute("DELETE FROM winners WHERE id = 's1'")
 
     # The counts of categories are right for the shops that ought to be public.
-    assert world.found_and_repaired() == (FaultCount(FaultType.STATE, "shops", 3),)
+    assert world.found_and_repaired() == {(FaultType.STATE, "shops"): 3}
     assert world.scan() == world.rebuilt()
 
 
@@ -425,8 +397,8 @@ def test_what_is_pending_is_no_fault_and_is_done_by_a_repair(world: World) -> No
         state.pending.add("shops", "s0")
         state.pending.add("offers", "o1")
 
-    assert world.reconcile(repair=False).faults == ()
-    assert world.reconcile(repair=True).faults == ()
+    assert world.reconcile(repair=False).faults == {}
+    assert world.reconcile(repair=True).faults == {}
     assert world.scan() == world.rebuilt()
 
 
@@ -441,21 +413,3 @@ def test_a_lost_lease_ends_it_before_anything_is_written(world: World) -> None:
         GenerationComparison(state, editor, repair=True, check=lost).begin()
 
     assert world.scan() == before
-
-
-def test_a_pace_of_documents_a_second_is_not_exceeded(tmp_path: Path) -> None:
-    world = built(MemorySink(), tmp_path)
-    clock, seen = Clock(), []
-
-    def tick(found: FaultReport) -> None:
-        if found.checked:
-            seen.append((clock.seconds, found.checked))
-
-    found = verify_live(world.sink, world.states, options=VerifyOptions(rate=4.0), tick=tick, timer=clock.timer).found
-
-    assert found.checked == sum(checked for _, checked in seen) == DOCUMENTS_OF_THE_WORLD
-    assert found.seconds >= DOCUMENTS_OF_THE_WORLD / 4
-    for place, (at, _) in enumerate(seen):
-        before = sum(checked for _, checked in seen[:place])
-        assert at >= before / 4
-    assert max(checked for _, checked in seen) == 4

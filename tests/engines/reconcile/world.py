@@ -1,7 +1,7 @@
 """A small world whose index, state or source is spoilt on purpose, and what a comparison is asked for."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -9,9 +9,10 @@ from typing import Final
 from index_mappings.documents import ShopDocument
 from indexer.jobs.update import ChangeApplier
 from indexer.projection import Projector, project_coupon, project_shop, related_digest
-from indexer.reconcile.generation import FaultCount, FaultReport
+from indexer.reconcile.generation import FaultReport, Faults
 from indexer.reconcile.live import Timer, VerifyOptions, verify_live
 from indexer.records.related import CouponRecord
+from indexer.records.shop import ShopRecord
 from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.protocol import GenerationEditor, Sink
 from indexer.sources.ndjson import NdjsonCatalogue
@@ -67,22 +68,18 @@ class World(FollowedIndex):
 
     @contextmanager
     def editing(self) -> Iterator[tuple[State, GenerationEditor]]:
-        editor = self.sink.edit(self.generation)
-        try:
-            with self.states.open(self.generation) as state:
-                yield state, editor
-        finally:
-            editor.close()
+        with closing(self.sink.edit(self.generation)) as editor, self.states.open(self.generation) as state:
+            yield state, editor
 
     def reconcile(self, *, repair: bool, rate: float | None = None) -> FaultReport:
         options = VerifyOptions(repair=repair, rate=rate)
         return verify_live(self.sink, self.states, options=options, timer=Clock().timer).found
 
-    def found_and_repaired(self) -> tuple[FaultCount, ...]:
+    def found_and_repaired(self) -> Faults:
         """The faults: a repair finds the same ones, repairs each of them, and nothing is wrong afterwards."""
         found, repaired = self.reconcile(repair=False), self.reconcile(repair=True)
         assert (repaired.faults, repaired.remaining) == (found.faults, 0)
-        assert self.reconcile(repair=False).faults == ()
+        assert self.reconcile(repair=False).faults == {}
         return found.faults
 
     def applier(self, state: State, editor: GenerationEditor) -> ChangeApplier:
@@ -112,8 +109,7 @@ def stale_terms(shop_id: str) -> Callable[[State, GenerationEditor], None]:
     """Write a shop as if none of its coupons had been known."""
 
     def spoil(state: State, editor: GenerationEditor) -> None:
-        document = Projector(state).document("shops", shop_id)
-        assert isinstance(document, ShopDocument)
+        document = public(state, shop_id)
         assert document.codes
         stale = replace(document, codes=(), related_digest=related_digest(document.ships_to, ()))
         _wrote(editor.write("shops", [stale], []))
@@ -122,26 +118,34 @@ def stale_terms(shop_id: str) -> Callable[[State, GenerationEditor], None]:
 
 
 def add_shop(shop_id: str) -> Callable[[State, GenerationEditor], None]:
-    def spoil(state: State, editor: GenerationEditor) -> None:
-        row = state.rows.row("shops", shop_id)
-        assert row is not None
-        assert row.shop is not None
-        _wrote(editor.write("shops", [project_shop(row.shop, (), 0, ())], []))
-
-    return spoil
+    return lambda state, editor: _wrote(editor.write("shops", [hidden(state, shop_id)], []))
 
 
 def add_coupon(key: str) -> Callable[[State, GenerationEditor], None]:
     def spoil(state: State, editor: GenerationEditor) -> None:
         row = state.rows.row("coupons", key)
         assert row is not None
-        owner = state.rows.row("shops", str(row.owner))
-        assert owner is not None
-        assert owner.shop is not None
         record = CouponRecord.model_validate_json(str(row.text))
-        _wrote(editor.write("coupons", [project_coupon(record, owner.shop)], []))
+        _wrote(editor.write("coupons", [project_coupon(record, _record(state, str(row.owner)))], []))
 
     return spoil
+
+
+def public(state: State, shop_id: str) -> ShopDocument:
+    document = Projector(state).document("shops", shop_id)
+    assert isinstance(document, ShopDocument)
+    return document
+
+
+def hidden(state: State, shop_id: str) -> ShopDocument:
+    return project_shop(_record(state, shop_id), (), 0, ())
+
+
+def _record(state: State, shop_id: str) -> ShopRecord:
+    row = state.rows.row("shops", shop_id)
+    assert row is not None
+    assert row.shop is not None
+    return row.shop
 
 
 def plant(world: World, *faults: Callable[[State, GenerationEditor], None]) -> None:

@@ -202,7 +202,10 @@ class Followed:
 
     @property
     def shape(self) -> list[list[int]]:
-        return [[use.shops - _ones(use.removed) for use in covering] for covering in self.manifest.coverings]
+        return [
+            [use.shops - int.from_bytes(use.removed).bit_count() for use in covering]
+            for covering in self.manifest.coverings
+        ]
 
     @property
     def weights(self) -> list[list[int]]:
@@ -245,7 +248,3 @@ class Followed:
         for covering in self.manifest.coverings:
             inputs = [Input(open_segment(segment_path(self.directory, use.name)), use.removed) for use in covering]
             assert merge(self._plain, inputs) == expected
-
-
-def _ones(bitmap: bytes) -> int:
-    return sum(byte.bit_count() for byte in bitmap)

@@ -3,7 +3,7 @@
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,9 +37,9 @@ def merging() -> Iterator[BackgroundMerging]:
     merging.close()
 
 
-def _names(world: Followed) -> list[str]:
-    (covering,) = world.manifest.coverings
-    return [use.name for use in covering]
+def _add(world: Followed, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        world.change([named(f"n{number}", f"Wren {number}")])
 
 
 def _age(world: Followed, seconds: float = GRACE_S + 1) -> None:
@@ -57,13 +57,12 @@ def test_the_last_segment_is_rewritten_while_it_is_small_and_then_another_one_be
     world = Followed(tmp_path, _BASE, small_shops=3)
     shapes = []
     for number in range(7):
-        world.change([named(f"n{number}", f"Wren {number}")])
+        _add(world, [number])
         shapes.append(world.shape[0])
     assert shapes == [[20, 1], [20, 2], [20, 3], [20, 3, 1], [20, 3, 2], [20, 3, 3], [20, 3, 3, 1]]
     # Where there are as many segments as may be, the last one takes all.
     settled = [3] * (MAX_SEGMENTS - 2)
-    for number in range(7, sum(settled) + 14):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(7, sum(settled) + 14))
     assert world.shape == [[20, *settled, 14]]
 
 
@@ -116,17 +115,6 @@ def test_categories_follow_without_any_segment(tmp_path: Path) -> None:
     assert world.manifest == TypeaheadManifest(segments, (birds, wrens))
 
 
-def test_what_was_put_stays_when_an_editor_goes_on_from_another_manifest(tmp_path: Path) -> None:
-    world = Followed(tmp_path, _BASE)
-    first = world.name
-    world.change([named("n1", "Wren")])
-    editor = world.editor()
-    editor.put(named("n2", "Kite"))
-    editor.restart(first)
-    world.name = editor.commit()
-    assert set(editor.shown("n", None)) == {"n2"}
-
-
 def test_what_is_shown_comes_from_all_segments_between_two_ids(tmp_path: Path) -> None:
     world = Followed(tmp_path, _BASE, small_shops=1)
     world.change([named("b01", "Wren"), named("b021", "Kite")], ["b03"])
@@ -138,15 +126,13 @@ def test_what_is_shown_comes_from_all_segments_between_two_ids(tmp_path: Path) -
 
 def test_files_of_the_newest_three_manifests_and_young_ones_stay(tmp_path: Path) -> None:
     world = Followed(tmp_path, _BASE, small_shops=50)
-    for number in range(5):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(5))
     assert len(world.files) == 12
     left = {"123-0.part", f"{'0' * 64}.segment", "notes.txt"}
     for name in left:
         (world.directory / name).write_bytes(b"half")
     _age(world)
-    for number in range(5, 8):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(5, 8))
     # Of the three new ones and of the one from which the last commit began.
     manifests = sorted(world.directory.glob("*.manifest"), key=lambda path: path.stat().st_mtime_ns)
     named_files = {
@@ -170,72 +156,64 @@ def test_what_a_stamp_may_still_name_stays_however_often_its_successor_fails(tmp
     assert world.store.damaged(world.name) == ()
 
 
+_ROOMY, _TIGHT = 10_000, 100
+
+
 @pytest.mark.parametrize(
-    ("covering", "merged"),
+    ("most", "covering", "merged"),
     [
-        ([(100, 0)], (0, 0)),
-        ([(100, 26)], (0, 1)),  # a quarter of the base is gone
-        ([(100, 26), (3, 0)], (0, 1)),
-        ([(100, 0), (3, 0)], (0, 0)),
-        ([(100, 0), (5, 0)], (0, 0)),
-        ([(100, 0), (5, 0), (4, 0)], (0, 0)),
-        ([(100, 0), (5, 0), (5, 0)], (1, 3)),
-        ([(100, 0), (5, 0), (6, 0), (2, 0)], (1, 3)),
-        ([(100, 0), (5, 0), (6, 0), (9, 0)], (1, 4)),
+        (_ROOMY, [(100, 0)], (0, 0)),
+        (_ROOMY, [(100, 26)], (0, 1)),  # a quarter of the base is gone
+        (_ROOMY, [(100, 26), (3, 0)], (0, 1)),
+        (_ROOMY, [(100, 0), (3, 0)], (0, 0)),
+        (_ROOMY, [(100, 0), (5, 0)], (0, 0)),
+        (_ROOMY, [(100, 0), (5, 0), (4, 0)], (0, 0)),
+        (_ROOMY, [(100, 0), (5, 0), (5, 0)], (1, 3)),
+        (_ROOMY, [(100, 0), (5, 0), (6, 0), (2, 0)], (1, 3)),
+        (_ROOMY, [(100, 0), (5, 0), (6, 0), (9, 0)], (1, 4)),
         # The last one is rewritten, as there may be no more.
-        ([(1000, 0), *[(5, 0)] * (MAX_SEGMENTS - 2), (9, 0)], (1, MAX_SEGMENTS - 1)),
-        ([(100, 20), (10, 5), (5, 0)], (0, 3)),  # more than a quarter is gone or elsewhere
-        ([(10, 0), (5, 0)], (0, 2)),
-        ([(0, 0)], (0, 0)),
-    ],
-)
-def test_neighbours_are_merged_and_the_base_with_them_when_a_quarter_of_it_is_elsewhere(
-    covering: list[tuple[int, int]], merged: tuple[int, int]
-) -> None:
-    uses = tuple(
-        SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
-        for place, (shops, removed) in enumerate(covering)
-    )
-    assert mergeable(uses, [use.shops for use in uses], 5, 10_000) == uses[slice(*merged)]
-
-
-@pytest.mark.parametrize(
-    ("covering", "merged"),
-    [
-        ([(100, 0), (90, 0), (9, 0)], (0, 0)),
-        ([(100, 0), (90, 0), (40, 0), (9, 0)], (0, 0)),  # the last two may be one, with less than a quarter elsewhere
-        ([(100, 0), (90, 0), (20, 0), (9, 0), (8, 0)], (2, 5)),
-        ([(100, 0), (90, 0), (60, 0), (5, 0), (5, 0)], (3, 5)),
-        ([(100, 26), (90, 0), (60, 0), (5, 0)], (0, 1)),  # it gets smaller alone
-        ([(100, 25), (90, 23), (60, 0), (5, 0)], (1, 2)),
-        ([(30, 0), (70, 0), (60, 0), (5, 0)], (0, 2)),  # these have become smaller before
-        ([(30, 0), (71, 0), (60, 0), (5, 0)], (0, 0)),
-        ([(300, 0), (60, 0), (5, 0)], (0, 0)),  # a build with a larger maximum made these
-        ([(300, 0)], (0, 0)),
-        ([(300, 76)], (0, 1)),
+        (_ROOMY, [(1000, 0), *[(5, 0)] * (MAX_SEGMENTS - 2), (9, 0)], (1, MAX_SEGMENTS - 1)),
+        (_ROOMY, [(100, 20), (10, 5), (5, 0)], (0, 3)),  # more than a quarter is gone or elsewhere
+        (_ROOMY, [(10, 0), (5, 0)], (0, 2)),
+        (_ROOMY, [(0, 0)], (0, 0)),
+        (_TIGHT, [(100, 0), (90, 0), (9, 0)], (0, 0)),
+        (
+            _TIGHT,
+            [(100, 0), (90, 0), (40, 0), (9, 0)],
+            (0, 0),
+        ),  # the last two may be, with less than a quarter elsewhere
+        (_TIGHT, [(100, 0), (90, 0), (20, 0), (9, 0), (8, 0)], (2, 5)),
+        (_TIGHT, [(100, 0), (90, 0), (60, 0), (5, 0), (5, 0)], (3, 5)),
+        (_TIGHT, [(100, 26), (90, 0), (60, 0), (5, 0)], (0, 1)),  # it gets smaller alone
+        (_TIGHT, [(100, 25), (90, 23), (60, 0), (5, 0)], (1, 2)),
+        (_TIGHT, [(30, 0), (70, 0), (60, 0), (5, 0)], (0, 2)),  # these have become smaller before
+        (_TIGHT, [(30, 0), (71, 0), (60, 0), (5, 0)], (0, 0)),
+        (_TIGHT, [(300, 0), (60, 0), (5, 0)], (0, 0)),  # a build with a larger maximum made these
+        (_TIGHT, [(300, 0)], (0, 0)),
+        (_TIGHT, [(300, 76)], (0, 1)),
         # Those that can't be merged leave as much room as there would be without them.
-        ([*[(100, 0)] * 20, (9, 0), (9, 0)], (20, 22)),
+        (_TIGHT, [*[(100, 0)] * 20, (9, 0), (9, 0)], (20, 22)),
     ],
 )
-def test_no_segments_are_merged_that_are_too_large_together(
-    covering: list[tuple[int, int]], merged: tuple[int, int]
+def test_neighbours_are_merged_unless_too_large_and_the_base_when_a_quarter_of_it_is_elsewhere(
+    most: int, covering: list[tuple[int, int]], merged: tuple[int, int]
 ) -> None:
     uses = tuple(
         SegmentUse(f"{place:064x}", 1, shops, bitmap_of(range(removed)))
         for place, (shops, removed) in enumerate(covering)
     )
-    assert mergeable(uses, [use.shops for use in uses], 5, 100) == uses[slice(*merged)]
+    assert mergeable(uses, [use.shops for use in uses], 5, most) == uses[slice(*merged)]
 
 
 def test_a_merge_is_adopted_alongside_its_inputs_which_are_removed_after_a_minute(
     tmp_path: Path, merging: BackgroundMerging
 ) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     assert world.shape == [[20, 2, 2]]
     _ended(merging)
-    inputs = _names(world)
+    (covering,) = world.manifest.coverings
+    inputs = [use.name for use in covering]
     # Each of the inputs loses one shop meanwhile, and the last one changes another.
     world.change([named("n3", "Kite")], ["n0", "b00"])
     assert world.shape == [[19, 2, 1], [19, 1, 1, 1]]
@@ -257,8 +235,7 @@ def test_a_merge_that_is_killed_is_logged_and_restarted(
     tmp_path: Path, merging: BackgroundMerging, caplog: pytest.LogCaptureFixture, kind: signal.Signals
 ) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     first = merging.process_id
     assert first is not None
     os.kill(first, kind)
@@ -277,8 +254,7 @@ def test_a_merge_that_is_killed_is_logged_and_restarted(
 
 def test_a_merge_ends_with_its_sink_and_leaves_files_only(tmp_path: Path, merging: BackgroundMerging) -> None:
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     process = merging.process_id
     assert process is not None
     merging.close()
@@ -342,8 +318,7 @@ def test_a_merge_of_what_is_not_current_any_more_is_dropped(tmp_path: Path, even
     merging = _Inline(iter([False] * 99))
     world = Followed(tmp_path, _BASE, small_shops=2, merging=merging)
     built = world.name
-    for number in range(4):
-        world.change([named(f"n{number}", f"Wren {number}")])
+    _add(world, range(4))
     match event:
         case "rebuilt":
             world.name, world.shops = built, {shop.id: shop for shop in _BASE}

@@ -159,6 +159,15 @@ def test_a_change_that_was_not_committed_is_made_again(world: _World) -> None:
     assert world.stamp.sequence == 2
 
 
+def test_what_was_put_stays_when_the_typeahead_is_built_again(world: _World) -> None:
+    editor = world.sink.edit(world.stamp.generation)
+    editor.write("shops", [named("s4", "Kestrel Four")], ["s1"])  # and not shown, so the index lacks it
+    editor.typeahead.rebuild()
+    editor.typeahead.commit()
+    assert set(editor.typeahead.shown("", None)) == {"s2", "s3", "s4"}
+    editor.close()
+
+
 def _full(*_: object) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -171,11 +180,6 @@ def test_a_full_disk_fails_a_commit_and_leaves_what_was_there(world: _World, mon
             world.change([named("s4", "Kestrel Four")])
     assert (world.files, _live(world.sink)) == (before, world.stamp)
     world.change([named("s4", "Kestrel Four")])
-
-
-def test_a_generation_is_dropped_with_its_typeahead(world: _World) -> None:
-    world.sink.drop(world.stamp.generation)
-    assert not world.directory.exists()
 
 
 _FILES: Final = tuple(Path(kernel.__path__[0]).glob("*.py"))
@@ -198,10 +202,7 @@ def test_every_file_that_the_kernel_imports_from_is_listed() -> None:
     ours = {
         name for name in imported if name.split(".")[0] in {"index_mappings", "indexer", "service", "shop_directory"}
     }
-    assert {name for name in ours if not name.startswith(kernel.__name__)} == {
-        tiers.__name__,
-        segment.__name__,
-    }
+    assert {name for name in ours if not name.startswith(kernel.__name__)} == {tiers.__name__, segment.__name__}
 
 
 @pytest.mark.parametrize("changed", ["ranking", "__init__", "tiers", "segment", "new"])
@@ -262,31 +263,6 @@ def test_a_process_that_caches_elsewhere_takes_what_the_installation_compiled(tm
     (folder,) = (tmp_path / "cache").iterdir()
     assert run.stdout.splitlines() == [f"{folder} 1 Counter()"]
     assert not list(folder.glob("*.new"))
-
-
-@pytest.mark.parametrize(
-    ("before", "logged"),
-    [
-        ("", []),
-        (
-            "compiled._INSTALLED = pathlib.Path('nowhere')",
-            ["compiling the typeahead to machine code", "the typeahead is compiled"],
-        ),
-    ],
-)
-def test_a_process_that_has_to_compile_logs_it_first(tmp_path: Path, before: str, logged: list[str]) -> None:
-    # Compiling itself is left out, as it takes half a minute.
-    program = (
-        "import logging, pathlib, sys\n"
-        "from shop_directory.typeahead import compiled\n"
-        "logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
-        f"{before}\n"
-        "compiled.compile_kernel = lambda: None\n"
-        "compiled.load_kernel()\n"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert [line.split(",")[0] for line in run.stdout.splitlines()] == logged
 
 
 def test_of_processes_that_start_together_one_compiles_with_progress_and_the_others_wait(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from shop_directory.typeahead.suggestions import SuggestQuery
 from tests.engines.typeahead.crowded import COMMON, COMPANY, HAN, crowded
 from tests.engines.typeahead.segmented import Segmented, assert_answers, document, forms_of, projected, with_texts
 
+pytestmark = pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
+
 # The last code point of all, and one that UTF-16 would sort behind those after it.
 _ODD_LETTERS = "ab\ue000𐐨\U0010ffff"
 _COUNTRIES = ("DE", "FR")
@@ -96,7 +98,6 @@ def _check(
             assert_answers(segmented, typeahead, forms, country, (limit,))
 
 
-@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 @_MANY
 @given(built=_several(_with_odd_texts(), _MOST_SHOPS), changes=_changes(_with_odd_texts()), data=st.data())
 def test_any_texts_are_found_as_the_rules_require(
@@ -120,7 +121,6 @@ def test_any_texts_are_found_as_the_rules_require(
 
 
 # A word with a letter twice in a row, one that begins and ends alike, and an astral one.
-@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 @pytest.mark.parametrize("word", ["abcd", "aabbc", "abcabcabc", "𐐨a𐐨b𐐨"])
 def test_every_error_at_every_position_of_every_prefix_is_found_and_nothing_else(tmp_path: Path, word: str) -> None:
     letters = sorted({*word, "z"})
@@ -144,7 +144,6 @@ def _all_edited(text: str, letters: Sequence[str]) -> set[str]:
     }
 
 
-@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 def test_one_shop_with_many_texts_of_a_beginning_is_there_once_and_with_its_best_tier(tmp_path: Path) -> None:
     many = [f"ab{letter}c" for letter in "abcdefghijklmnopqrstuvwxyz"]
     segmented = Segmented(
@@ -161,7 +160,6 @@ def test_one_shop_with_many_texts_of_a_beginning_is_there_once_and_with_its_best
         assert assert_answers(segmented, typeahead, forms_of(*texts), None, range(1, 5))
 
 
-@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 def test_where_enough_is_found_nothing_is_looked_for_and_the_answer_is_no_longer(tmp_path: Path) -> None:
     shops = [with_texts(document(f"s{number:02d}"), ["abcd"], ["abcd"]) for number in range(25)]
     near = [with_texts(document(f"n{number:02d}", popularity=9), ["abxd"], ["abxd"]) for number in range(25)]
@@ -172,7 +170,6 @@ def test_where_enough_is_found_nothing_is_looked_for_and_the_answer_is_no_longer
     assert assert_answers(segmented, segmented.opened(), forms_of("abcd"), None, (1, 2, 24, 25, 26, 50, 51)) == 50
 
 
-@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 def test_nothing_outside_an_array_is_read_or_written(tmp_path: Path, plain: Mapping[str, ModuleType]) -> None:
     chance = random.Random(5)  # noqa: S311 - the same each time
 
@@ -290,7 +287,6 @@ _ASKED: Final = (
 )
 
 
-@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 @pytest.mark.parametrize("texts", _ASKED, ids="+".join)
 def test_the_best_of_very_many_are_those_that_the_rules_require(
     segmented: Segmented, typeahead: Typeahead, texts: tuple[str, ...]
@@ -299,7 +295,6 @@ def test_the_best_of_very_many_are_those_that_the_rules_require(
         assert assert_answers(segmented, typeahead, _forms(texts), country, _LIMITS) > 8
 
 
-@pytest.mark.rule("M9", "M9.typos", "M9.words", "M1", "M7")
 @pytest.mark.rule("M9.country")
 def test_of_a_large_range_the_few_that_sell_in_a_country_are_all_found(tmp_path: Path) -> None:
     # Their numbers are at both sides of the words of 32 bits that hold no shop, and in the last, shorter one.
@@ -331,7 +326,6 @@ WORST: Final = (
 )
 
 
-@pytest.mark.rule("M9.typos", "M9.words")
 def test_the_walk_with_two_errors_does_not_grow_with_the_characters_of_a_script(
     tmp_path: Path, plain: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,7 +346,6 @@ def test_the_walk_with_two_errors_does_not_grow_with_the_characters_of_a_script(
     assert 0 < steps < 30
 
 
-@pytest.mark.rule("M9.typos", "M9.words")
 def test_no_error_of_two_touches_a_han_character_of_a_key(tmp_path: Path) -> None:
     keys = ("周生生 chow sang", "abcdefgh株", "nor株thern")
     segmented = Segmented(tmp_path, [with_texts(document(f"s{n}"), [key], [key]) for n, key in enumerate(keys)])
@@ -374,7 +367,6 @@ def test_no_error_of_two_touches_a_han_character_of_a_key(tmp_path: Path) -> Non
         assert len(two) == found, text
 
 
-@pytest.mark.rule("M9.typos", "M9.words")
 def test_words_of_most_shops_are_found_as_the_rules_require(tmp_path: Path) -> None:
     shops = [projected(shop_id, line) for shop_id, line in crowded(3_000)]
     segmented = Segmented(tmp_path, shops)

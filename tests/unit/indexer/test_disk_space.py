@@ -4,7 +4,6 @@ SQLite's own limit of a file's pages is as real as a full disk: the same write f
 """
 
 import errno
-import json
 import sqlite3
 import threading
 from pathlib import Path
@@ -25,7 +24,7 @@ from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.state import state as state_module
 from indexer.state.remembered import take_over
 from indexer.state.state import SCHEMA, State, StateError, States
-from tests.support.catalogues import shop, write_catalogue, write_catalogue_directory
+from tests.support.catalogues import shop, upsert, write_catalogue, write_catalogue_directory
 from tests.support.memory_sink import MemorySink
 
 MANY: Final = [shop(f"Shop {number}", id=f"s{number}", source="x" * 2_000) for number in range(100)]
@@ -75,8 +74,7 @@ def test_taking_over_a_former_state_without_space_advises_to_free_some_not_to_fo
     sink = MemorySink()
     states = States(tmp_path / "state", sink.location)
     catalogue = write_catalogue_directory(tmp_path / "catalogue", shops=[shop("Shop", id="s")])
-    changes = [{"op": "upsert", "type": "shops", "record": record, "version": 5} for record in MANY]
-    write_catalogue(catalogue / "changes.ndjson", changes)
+    write_catalogue(catalogue / "changes.ndjson", [upsert("shops", record, 5) for record in MANY])
     live = build(NdjsonCatalogue(catalogue), sink, states).stamp.generation
     with State.create(tmp_path / "fresh.sqlite") as fresh:
         _limit(fresh, 20)
@@ -137,10 +135,8 @@ def _followed(tmp_path: Path, **options: Any) -> tuple[Following, _Filling, Memo
     sink = MemorySink()
     states = _Filling(tmp_path / "state", sink.location)
     build(NdjsonCatalogue(write_catalogue(tmp_path / "shops.ndjson", MANY)), sink, states)
-    changes = tmp_path / "changes.ndjson"
-    renamed = [{**record, "name": record["name"] + " renamed" + "x" * 200} for record in MANY]
-    lines = [{"op": "upsert", "type": "shops", "record": record, "version": 5} for record in renamed]
-    changes.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    renamed = ({**record, "name": record["name"] + " renamed" + "x" * 200} for record in MANY)
+    changes = write_catalogue(tmp_path / "changes.ndjson", [upsert("shops", record, 5) for record in renamed])
     return Following(sink, states, ChangeFile(changes), FollowOptions(interval=0.01, **options)), states, sink
 
 

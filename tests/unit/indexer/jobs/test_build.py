@@ -1,6 +1,5 @@
 """A full build: what it publishes and reports, its options, and what a fault or an interruption leaves (G1, G2, G3)."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -25,6 +24,7 @@ from indexer.sinks.protocol import Sink, scan
 from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import NumberedRecord
 from indexer.state.state import States
+from tests.engines.following.followed import FollowedIndex
 from tests.support.catalogues import (
     build_into,
     coupon,
@@ -35,6 +35,7 @@ from tests.support.catalogues import (
     shipping,
     shop,
     trust,
+    upsert,
     write_catalogue,
     write_catalogue_directory,
 )
@@ -44,9 +45,9 @@ NOON: Final = datetime(2031, 5, 6, 12, tzinfo=UTC)
 Shops = Iterable[Mapping[str, Any]]
 
 
-@pytest.fixture(params=["memory", "embedded"])
-def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
-    return MemorySink() if request.param == "memory" else EmbeddedSink(tmp_path / "index")
+@pytest.fixture
+def sink(tmp_path: Path) -> EmbeddedSink:
+    return EmbeddedSink(tmp_path / "index")
 
 
 def _build(sink: Sink, folder: Path, shops: Shops, *, after: timedelta = timedelta()) -> BuildSummary:
@@ -173,19 +174,10 @@ def test_a_damaged_stamp_or_pointer_stops_the_build_before_anything_is_written(
 TEN: Final = [shop(f"Shop {number}", id=f"s{number}", version=1) for number in range(10)]
 
 
-class Operator:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.sink = EmbeddedSink(folder / "index")
-        self.states = States(folder / "state", self.sink.location)
-
-    def build(self, shops: Iterable[dict[str, Any]], options: BuildOptions | None = None) -> BuildSummary:
-        path = write_catalogue_directory(self.folder / "catalogue", shops=shops, coupons=[coupon("A", "s0")])
-        return build(NdjsonCatalogue(path), self.sink, self.states, options, clock=lambda: NOON)
-
-    def change(self, *changes: dict[str, Any]) -> None:
-        with (self.folder / "catalogue" / "changes.ndjson").open("a", encoding="utf-8") as file:
-            file.writelines(f"{json.dumps(change)}\n" for change in changes)
+class Operator(FollowedIndex):
+    def publish(self, shops: Iterable[dict[str, Any]], options: BuildOptions | None = None) -> BuildSummary:
+        self.rewrite({"shops": shops, "coupons": [coupon("A", "s0")]})
+        return self.build(options or BuildOptions())
 
     def there(self) -> tuple[list[str], list[str]]:
         states = sorted(path.stem for path in self.states.directory.glob("*.sqlite*"))
@@ -194,56 +186,41 @@ class Operator:
 
 @pytest.fixture
 def operator(tmp_path: Path) -> Operator:
-    return Operator(tmp_path)
+    return Operator(tmp_path, EmbeddedSink(tmp_path / "index"), {"shops": ()})
 
 
 def _hidden(number: int) -> dict[str, Any]:
-    record = {name: value for name, value in TEN[number].items() if name != "version"}
-    return {"op": "upsert", "type": "shops", "version": 2, "record": {**record, "visibility": "under_review"}}
+    return upsert("shops", {**TEN[number], "visibility": "under_review"}, 2)
 
 
 @pytest.mark.rule("V1", "G3")
 def test_shops_that_changes_brought_do_not_hide_how_many_are_not_public(operator: Operator) -> None:
-    operator.build(TEN)
-    added = {name: value for name, value in shop("New", id="s10").items() if name != "version"}
-    operator.change(_hidden(3), {"op": "upsert", "type": "shops", "version": 2, "record": added})
-    summaries = [operator.build(TEN) for _ in range(2)]
+    operator.publish(TEN)
+    operator.append([_hidden(3), upsert("shops", shop("New", id="s10"), 2)])
+    summaries = [operator.publish(TEN) for _ in range(2)]
     assert [
         (found.catalogue.read["shops"], found.catalogue.not_public, found.stamp.counts["shops"]) for found in summaries
     ] == [(10, 1, 10)] * 2
 
 
-@pytest.mark.rule("G2")
-@pytest.mark.parametrize(
-    ("left", "options"),
-    [(8, BuildOptions()), (5, BuildOptions(most_shrink=0.5)), (3, BuildOptions(most_shrink=0.7))],
-)
-def test_a_build_may_lose_a_share_of_the_public_shops(operator: Operator, left: int, options: BuildOptions) -> None:
-    operator.build(TEN)
-    summary = operator.build(TEN[:left], options)
-    assert (summary.published, summary.stamp.counts["shops"], operator.sink.live()) == (True, left, summary.stamp)
-
-
 @pytest.mark.rule("G2", "G1")
 @pytest.mark.parametrize(
-    ("left", "options", "message"),
-    [
-        (7, BuildOptions(), "7 of 10 public shops remain, and at most 20% may be lost"),
-        (4, BuildOptions(most_shrink=0.5), "4 of 10 public shops remain, and at most 50% may be lost"),
-        (8, BuildOptions(most_shrink=0.125), "8 of 10 public shops remain, and at most 12.5% may be lost"),
-        (9, BuildOptions(most_shrink=0), "9 of 10 public shops remain, and at most 0% may be lost"),
-        (0, BuildOptions(), "0 of 10 public shops remain, and at most 20% may be lost"),
-    ],
+    ("most", "left", "share"), [(0.2, 8, "20%"), (0.5, 5, "50%"), (0.7, 3, "70%"), (0.125, 9, "12.5%"), (0, 10, "0%")]
 )
-def test_a_build_that_loses_more_is_refused_and_leaves_the_live_generation_alone(
-    operator: Operator, left: int, options: BuildOptions, message: str
+def test_a_build_may_lose_a_share_of_the_public_shops_and_one_that_loses_more_changes_nothing(
+    operator: Operator, most: float, left: int, share: str
 ) -> None:
-    live = operator.build(TEN).stamp
-    hidden = [{**line, "visibility": "removed"} for line in TEN[left:]]
-    with pytest.raises(ShrinkError, match=f"^{message}: .* --allow-shrink$"):
-        operator.build([*TEN[:left], *hidden], options)
-    assert operator.sink.live() == live
-    assert operator.there() == ([live.generation], [live.generation])
+    live = operator.publish(TEN).stamp
+    options = BuildOptions(most_shrink=most)
+    for fewer in (left - 1, 0):
+        hidden = [{**line, "visibility": "removed"} for line in TEN[fewer:]]
+        message = f"^{fewer} of 10 public shops remain, and at most {share} may be lost: .* --allow-shrink$"
+        with pytest.raises(ShrinkError, match=message):
+            operator.publish([*TEN[:fewer], *hidden], options)
+        assert operator.sink.live() == live
+        assert operator.there() == ([live.generation], [live.generation])
+    summary = operator.publish(TEN[:left], options)
+    assert (summary.published, summary.stamp.counts["shops"], operator.sink.live()) == (True, left, summary.stamp)
 
 
 def test_a_shop_whose_aliases_make_a_build_slow_is_noted_by_its_line(
@@ -293,23 +270,23 @@ def test_a_build_that_loses_a_type_of_records_or_more_of_it_than_of_shops_is_ref
 @pytest.mark.rule("G2")
 def test_a_first_build_and_one_after_an_empty_one_lose_nothing(operator: Operator) -> None:
     empty = BuildOptions(allow_empty=True)
-    assert operator.build([], empty).stamp.counts["shops"] == 0
-    assert operator.build([], empty).stamp.counts["shops"] == 0
-    assert operator.build(TEN[:1]).stamp.counts["shops"] == 1
+    assert operator.publish([], empty).stamp.counts["shops"] == 0
+    assert operator.publish([], empty).stamp.counts["shops"] == 0
+    assert operator.publish(TEN[:1]).stamp.counts["shops"] == 1
 
 
 @pytest.mark.rule("G2")
 def test_to_lose_all_shops_has_to_be_allowed_in_both_ways(operator: Operator) -> None:
-    live = operator.build(TEN).stamp
+    live = operator.publish(TEN).stamp
     for options, refusal in (
         (BuildOptions(), ShrinkError),
         (BuildOptions(allow_empty=True), ShrinkError),
         (BuildOptions(allow_shrink=True), CatalogueError),
     ):
         with pytest.raises(refusal):
-            operator.build([], options)
+            operator.publish([], options)
         assert operator.sink.live() == live
-    assert operator.build([], BuildOptions(allow_empty=True, allow_shrink=True)).published is True
+    assert operator.publish([], BuildOptions(allow_empty=True, allow_shrink=True)).published is True
 
 
 @pytest.mark.rule("G2", "G3", "G1")
@@ -317,14 +294,14 @@ def test_to_lose_all_shops_has_to_be_allowed_in_both_ways(operator: Operator) ->
 def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
     operator: Operator, hidden: int, *, refused: bool
 ) -> None:
-    live, sink = operator.build(TEN).stamp, operator.sink
-    late = BuildOptions(acceptance=lambda _: operator.change(*map(_hidden, range(hidden))))
+    live, sink = operator.publish(TEN).stamp, operator.sink
+    late = BuildOptions(acceptance=lambda _: operator.append(map(_hidden, range(hidden))))
     if refused:
         with pytest.raises(ShrinkError, match="7 of 10 public shops remain"):
-            operator.build(TEN, late)
+            operator.publish(TEN, late)
         assert operator.there() == ([live.generation], [live.generation])
         return
-    summary = operator.build(TEN, late)
+    summary = operator.publish(TEN, late)
     assert (summary.stamp.counts["shops"], summary.stamp.sequence, sink.live()) == (8, 2, summary.stamp)
     assert summary.changes == ChangeCounts(2, 0, 0, written=1, removed=5, updates=1)
     assert [key for key, _ in scan(sink.edit(summary.stamp.generation), "shops")] == [f"s{n}" for n in range(2, 10)]
@@ -332,7 +309,7 @@ def test_shops_that_changes_hide_after_the_catalogue_was_read_count_as_lost_too(
 
 @pytest.mark.rule("G2", "G1")
 def test_acceptance_queries_are_asked_of_the_sealed_generation_and_stop_it_when_they_fail(operator: Operator) -> None:
-    live = operator.build(TEN).stamp
+    live = operator.publish(TEN).stamp
     asked: list[tuple[Stamp, Stamp | None]] = []
 
     def fail(stamp: Stamp) -> None:
@@ -341,11 +318,11 @@ def test_acceptance_queries_are_asked_of_the_sealed_generation_and_stop_it_when_
         raise SinkError("an answer was wrong")
 
     with pytest.raises(SinkError, match="an answer was wrong"):
-        operator.build(TEN[:9], BuildOptions(acceptance=fail))
+        operator.publish(TEN[:9], BuildOptions(acceptance=fail))
     assert [(stamp.counts["shops"], shown) for stamp, shown in asked] == [(9, live)]
     assert operator.there() == ([live.generation], [live.generation])
     heard: list[Stamp] = []
-    assert operator.build(TEN[:9], BuildOptions(acceptance=heard.append)).stamp == heard[0]
+    assert operator.publish(TEN[:9], BuildOptions(acceptance=heard.append)).stamp == heard[0]
 
 
 # Before or after which method of the embedded sink or its writer.

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from index_mappings.generations import FollowerStatus, Operations, ResourceAccount
-from indexer.jobs.build import build
 from indexer.jobs.follower_status import StatusWriter
-from indexer.jobs.following import Following, FollowOptions, FollowSummary, LiveFollower
+from indexer.jobs.following import Following, FollowOptions, LiveFollower
 from indexer.jobs.shop_visibility import set_visibility
 from indexer.jobs.update import ChangeCounts
 from indexer.records.problems import CatalogueError
@@ -21,50 +20,38 @@ from indexer.sinks.dead_letters import DeadLetters
 from indexer.sinks.failures import SinkError
 from indexer.sinks.lease import holding
 from indexer.sources.changes import ChangeFile, ChangeStream
-from indexer.sources.ndjson import NdjsonCatalogue
 from indexer.sources.protocol import ChangeBatch
 from indexer.sources.sql.catalogue import SqlChanges
-from indexer.state.state import StateError, States
-from tests.support.catalogues import shop, write_catalogue_directory
+from indexer.state.state import StateError
+from tests.engines.following.followed import FollowedIndex
+from tests.support.catalogues import delete, shop, upsert
 from tests.support.memory_sink import MemoryEditor, MemorySink
 
+_BOUND_S = 20.0
+LAMP = shop("Lamp", id="lamp")
 
-class FollowedCatalogue:
+
+class World(FollowedIndex):
+    sink: MemorySink
+
     def __init__(self, folder: Path, accounts: Iterable[Mapping[str, object]] = ()) -> None:
-        self.folder = folder / "catalogue"
-        self.sink = MemorySink()
-        self.states = States(folder / "state", self.sink.location)
-        self.rewrite(accounts)
-        self.generation = self.build()
-
-    def rewrite(self, accounts: Iterable[Mapping[str, object]]) -> None:
-        write_catalogue_directory(self.folder, shops=[shop("Lamp", id="lamp")], resource_accounts=accounts)
-
-    def build(self) -> str:
-        self.generation = build(NdjsonCatalogue(self.folder), self.sink, self.states).stamp.generation
-        return self.generation
-
-    def change(self, **change: object) -> None:
-        with (self.folder / "changes.ndjson").open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(change)}\n")
+        super().__init__(folder, MemorySink(), {"shops": [LAMP], "resource_accounts": accounts})
+        self.build()
 
     def add(self, name: str, version: int) -> None:
-        self.change(op="upsert", type="shops", record=shop(name, id=name.lower()), version=version)
+        self.append([upsert("shops", shop(name, id=name.lower()), version)])
 
-    def changes(self) -> ChangeFile:
-        return ChangeFile(self.folder / "changes.ndjson")
-
-
-_BOUND_S = 20.0
-
-
-class World(FollowedCatalogue):
-    def following(self, report: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
+    def job(self, report: Callable[[ChangeCounts], None] = lambda _: None, **options: Any) -> Following:  # noqa: ANN401
         chosen = FollowOptions(**{"interval": 0.01, **options})
-        return Following(self.sink, self.states, self.changes(), chosen, on_batch=report)
+        return Following(self.sink, self.states, ChangeFile(self.changes), chosen, on_batch=report)
 
     def names(self) -> list[str]:
         return sorted(found.name for found in self.sink.documents["shops"])
+
+    @property
+    def status(self) -> FollowerStatus | None:
+        assert self.sink.operations_document is not None
+        return self.sink.operations_document.follower
 
 
 @pytest.fixture
@@ -108,9 +95,8 @@ def test_once_applies_all_that_is_there_in_micro_batches_and_ends(world: World) 
     for number in range(7):
         world.add(f"Shop{number}", number)
     reported: list[ChangeCounts] = []
-    summary = world.following(reported.append, once=True, micro_batch=3).run(threading.Event())
-    live = world.sink.live()
-    assert live is not None
+    summary = world.job(reported.append, once=True, micro_batch=3).run(threading.Event())
+    live = world.live
     assert (summary.generation, summary.changes.applied, summary.changes.updates, summary.failures) == (
         live.generation, 7, 3, 0,
     )  # fmt: skip
@@ -123,7 +109,7 @@ def test_it_waits_while_another_job_has_the_lease_and_goes_on_afterwards(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     with holding(world.sink.lease(), "prune", 0):
-        running = Running(world.following())
+        running = Running(world.job())
         world.add("Book", 1)
         _until(lambda: "waiting: another job has the lease: " in caplog.text)
         assert world.names() == ["Lamp"]
@@ -136,9 +122,9 @@ def test_it_waits_while_another_job_has_the_lease_and_goes_on_afterwards(
 def test_files_that_replace_each_other_while_another_job_has_the_lease_are_all_read(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = world.changes().path
+    path = world.changes
     with holding(world.sink.lease(), "prune", 0):
-        running = Running(world.following())
+        running = Running(world.job())
         _until(lambda: "waiting: " in caplog.text)
         for name in ("Book", "Cup", "Vase"):
             path.unlink(missing_ok=True)
@@ -150,7 +136,7 @@ def test_files_that_replace_each_other_while_another_job_has_the_lease_are_all_r
 
 @pytest.mark.rule("G3", "V1")
 def test_a_shop_is_hidden_and_shown_while_its_changes_are_followed(world: World) -> None:
-    running = Running(world.following())
+    running = Running(world.job())
     world.add("Book", 1)
     _until(lambda: "Book" in world.names())
     for public, names in ((False, ["Lamp"]), (True, ["Book", "Lamp"])):
@@ -158,17 +144,17 @@ def test_a_shop_is_hidden_and_shown_while_its_changes_are_followed(world: World)
         assert (status.shown, world.names()) == (public, names)
     world.add("Vase", 1)
     _until(lambda: "Vase" in world.names())
-    world.change(op="delete", type="shops", key="book", version=4)
+    world.append([delete("shops", "book", 4)])
     _until(lambda: world.names() == ["Lamp", "Vase"])
     running.end()
 
 
 @pytest.mark.rule("G3", "G4")
 def test_after_another_build_it_follows_the_new_generation(world: World) -> None:
-    running = Running(world.following())
+    running = Running(world.job())
     world.add("Book", 1)
     _until(lambda: "Book" in world.names())
-    fresh = world.build()
+    fresh = world.build().stamp.generation
     assert world.names() == ["Book", "Lamp"]
     world.add("Vase", 2)
     _until(lambda: "Vase" in world.names())
@@ -193,7 +179,7 @@ def test_what_fails_is_tried_again_and_counted(
     world: World, caplog: pytest.LogCaptureFixture, error: type[Exception]
 ) -> None:
     world.add("Book", 1)
-    failing = FailingFile(world.changes().path, 3, error)
+    failing = FailingFile(world.changes, 3, error)
     running = Running(Following(world.sink, world.states, failing, FollowOptions(interval=0.01)))
     _until(lambda: world.names() == ["Book", "Lamp"])
     assert getattr(running.end(), "failures", None) == 3
@@ -201,21 +187,19 @@ def test_what_fails_is_tried_again_and_counted(
 
 
 def test_once_raises_what_fails(world: World) -> None:
-    following = Following(world.sink, world.states, FailingFile(world.changes().path, 1), FollowOptions(once=True))
+    following = Following(world.sink, world.states, FailingFile(world.changes, 1), FollowOptions(once=True))
     with pytest.raises(CatalogueError, match="the disk is away"):
         following.run(threading.Event())
 
 
 @pytest.mark.rule("G3")
 def test_a_lost_state_ends_it_and_a_build_makes_a_new_one(world: World) -> None:
-    live = world.sink.live()
-    assert live is not None
-    world.states.drop(live.generation)
+    world.states.drop(world.live.generation)
     with pytest.raises(StateError, match=r"the state of the live generation is lost .*: build again"):
-        world.following().run(threading.Event())
+        world.job().run(threading.Event())
     world.build()
     world.add("Book", 1)
-    world.following(once=True).run(threading.Event())
+    world.job(once=True).run(threading.Event())
     assert world.names() == ["Book", "Lamp"]
 
 
@@ -239,39 +223,23 @@ class Clock:
         return self.now
 
 
-class StatusWorld(FollowedCatalogue):
-    def follow(self, **options: Any) -> FollowSummary:  # noqa: ANN401 - as FollowOptions
-        options = {"once": True, **options}
-        return Following(self.sink, self.states, self.changes(), FollowOptions(**options)).run(threading.Event())
-
-    @property
-    def accounts(self) -> tuple[ResourceAccount, ...]:
-        assert self.sink.operations_document is not None
-        return self.sink.operations_document.accounts
-
-    @property
-    def follower(self) -> FollowerStatus | None:
-        assert self.sink.operations_document is not None
-        return self.sink.operations_document.follower
-
-
 def test_a_build_reports_each_account_as_it_is_stated_and_no_follower(tmp_path: Path) -> None:
     stated = _account(
         "Wave", "main", unit="calls", used=3, limit=1000.5, status="active",
         resets_at="2031-06-01T00:00:00+02:00", observed_at="2031-05-06T07:08:09.25Z",
     )  # fmt: skip
-    world = StatusWorld(tmp_path, [stated, _account("Wave", "extra"), _account("Ant", "zoo")])
+    world = World(tmp_path, [stated, _account("Wave", "extra"), _account("Ant", "zoo")])
     reported = ResourceAccount(
         "Wave", "main", "calls", 3.0, 1000.5, "2031-05-31T22:00:00Z", "active", "2031-05-06T07:08:09.250000Z"
     )
     assert world.sink.operations_document == Operations((_bare("Ant", "zoo"), _bare("Wave", "extra"), reported), None)
 
 
-def _written(world: StatusWorld, writer: StatusWriter, **done: bool) -> FollowerStatus | None:
-    editor = world.sink.edit(world.generation)
-    with world.states.open(world.generation) as state:
+def _written(world: World, writer: StatusWriter, **done: bool) -> FollowerStatus | None:
+    editor = world.sink.edit(world.live.generation)
+    with world.states.open(world.live.generation) as state:
         writer.write(state, editor, lambda: None, **done)
-    return world.follower
+    return world.status
 
 
 def _minute(number: int) -> str:
@@ -279,10 +247,10 @@ def _minute(number: int) -> str:
 
 
 def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: Path) -> None:
-    world = StatusWorld(tmp_path)
+    world = World(tmp_path)
     for number in range(3):
         world.add("Book", number)
-    changes, clock = world.changes(), Clock()
+    changes, clock = ChangeFile(world.changes), Clock()
     writer = StatusWriter(changes, clock=clock)
     assert _written(world, writer, busy=True, behind=True) == FollowerStatus("file", None, 3, None, _minute(1))
     assert _written(world, writer, busy=True, behind=False) == FollowerStatus("file", None, 0, _minute(2), _minute(2))
@@ -295,8 +263,8 @@ def test_when_it_was_caught_up_last_stands_still_while_more_is_there(tmp_path: P
 
 
 def test_without_changes_status_is_reported_at_intervals_only(tmp_path: Path) -> None:
-    world = StatusWorld(tmp_path)
-    changes = world.changes()
+    world = World(tmp_path)
+    changes = ChangeFile(world.changes)
     seldom, often = (StatusWriter(changes, every, clock=Clock()) for every in (3_600.0, 0.0))
     first = _written(world, seldom, busy=False, behind=False)
     assert [_written(world, seldom, busy=False, behind=False) for _ in range(3)] == [first] * 3
@@ -308,7 +276,7 @@ def test_without_changes_status_is_reported_at_intervals_only(tmp_path: Path) ->
 def test_a_status_that_cannot_be_written_is_counted_and_following_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = StatusWorld(tmp_path, [_account("P", "a")])
+    world = World(tmp_path, [_account("P", "a")])
 
     def refuse(*_: object, **__: object) -> None:
         raise SinkError("the disk is full, P/a")
@@ -316,7 +284,7 @@ def test_a_status_that_cannot_be_written_is_counted_and_following_goes_on(
     monkeypatch.setattr(MemoryEditor, "write_operations", refuse)
     for number in range(4):
         world.add(f"Book{number}", 1)
-    summary = world.follow(micro_batch=1)
+    summary = world.job(once=True, micro_batch=1).run(threading.Event())
     # After a failure it is not tried again for a while, however much there is to do.
     assert (summary.changes.applied, summary.failures, summary.status_failures) == (4, 0, 1)
     assert [record.getMessage() for record in caplog.records] == [
@@ -326,34 +294,34 @@ def test_a_status_that_cannot_be_written_is_counted_and_following_goes_on(
 
 def test_nothing_of_an_account_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: Any) -> None:  # noqa: ANN401
     caplog.set_level(logging.DEBUG)
-    world = StatusWorld(tmp_path, [_account("Zqprovider", "zqaccount", status="zqstatus")])
+    world = World(tmp_path, [_account("Zqprovider", "zqaccount", status="zqstatus")])
     changed = _account("Zqprovider", "zqaccount", status="zqother")
-    world.change(op="upsert", type="resource_accounts", record=changed, version=5)
-    world.follow()
+    world.append([upsert("resource_accounts", changed, 5)])
+    world.job(once=True).run(threading.Event())
     world.build()
-    assert world.accounts == (ResourceAccount("Zqprovider", "zqaccount", None, None, None, None, "zqother", None),)
+    assert world.accounts() == (ResourceAccount("Zqprovider", "zqaccount", None, None, None, None, "zqother", None),)
     out, err = capfd.readouterr()
     assert "zq" not in (caplog.text + out + err).lower()
 
 
 def test_the_status_of_the_follower_is_copied_into_the_next_generation(tmp_path: Path) -> None:
-    world = StatusWorld(tmp_path, [_account("P", "a")])
+    world = World(tmp_path, [_account("P", "a")])
     reported = FollowerStatus("stdin", None, 0, _minute(1), _minute(1))
     world.sink.operations_document = Operations((_bare("P", "a"),), reported)
-    world.rewrite([_account("P", "b")])
+    world.rewrite({"shops": [LAMP], "resource_accounts": [_account("P", "b")]})
     world.build()
     assert world.sink.operations_document == Operations((_bare("P", "b"),), reported)
 
 
-def _after_a_tick(world: StatusWorld, changes: ChangeFile, reported: FollowerStatus | None) -> FollowerStatus | None:
+def _after_a_tick(world: World, changes: ChangeFile, reported: FollowerStatus | None) -> FollowerStatus | None:
     world.sink.operations_document = Operations((), reported)
     LiveFollower(world.sink, world.states, DeadLetters(world.states.dead_letters), lambda: None, changes).tick()
-    return world.follower
+    return world.status
 
 
 def test_a_build_reports_on_the_live_generation_only_where_a_follower_of_the_same_changes_did(tmp_path: Path) -> None:
-    world = StatusWorld(tmp_path)
-    changes = world.changes()
+    world = World(tmp_path)
+    changes = ChangeFile(world.changes)
     assert _after_a_tick(world, changes, None) is None
     stale = FollowerStatus("file", None, 3, _minute(1), _minute(1))
     reported = _after_a_tick(world, changes, stale)

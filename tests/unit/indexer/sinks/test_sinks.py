@@ -44,16 +44,11 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_nothing_is_made_before_the_first_letter(tmp_path: Path) -> None:
-    letters = _letters(tmp_path / "private" / "letters.ndjson")
-    letters.close()
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.rule("V1.silent")
-def test_a_letter_can_be_read_by_the_owner_alone(tmp_path: Path) -> None:
+def test_the_first_letter_makes_a_file_that_the_owner_alone_can_read(tmp_path: Path) -> None:
     path = tmp_path / "private" / "letters.ndjson"
     letters = _letters(path)
+    assert list(tmp_path.iterdir()) == []
     letters.add(*_LETTER)
     assert (_mode(path.parent), _mode(path)) == (0o700, 0o600)
     assert _lines(path) == [_WRITTEN]  # written already, before it is closed
@@ -61,25 +56,19 @@ def test_a_letter_can_be_read_by_the_owner_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("V1.silent")
-def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
-    path = tmp_path / "letters.ndjson"
-    path.touch()
-    path.chmod(0o644)
-    letters = _letters(path)
-    letters.add(*_LETTER)
-    letters.close()
-    assert _mode(path) == 0o600
-
-
-def test_letters_are_added_to_those_of_earlier_runs_also_after_half_a_line(tmp_path: Path) -> None:
+def test_letters_are_added_to_those_of_earlier_runs_after_half_a_line_and_others_read_them_no_longer(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "letters.ndjson"
     path.write_text('{"earlier": 1}\n{"at": "203', encoding="utf-8")
+    path.chmod(0o644)
     letters = _letters(path)
     letters.add(*_LETTER)
     letters.add(*_LETTER)
     letters.close()
     first, half, *added = path.read_text(encoding="utf-8").splitlines()
     assert (first, half, [json.loads(line) for line in added]) == ('{"earlier": 1}', '{"at": "203', [_WRITTEN] * 2)
+    assert _mode(path) == 0o600
 
 
 def test_letters_of_many_threads_are_whole_lines(tmp_path: Path) -> None:

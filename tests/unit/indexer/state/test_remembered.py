@@ -25,17 +25,9 @@ Age = int | str | None
 Lines = Mapping[str, list[dict[str, Any]]]
 
 
-def _aged(age: Age) -> dict[str, Any]:
-    match age:
-        case int():
-            return {"version": age}
-        case str():
-            return {"updated_at": age}
-    return {}
-
-
 def _shop(name: str, age: Age, shop_id: str = "s1") -> dict[str, Any]:
-    return shop(name, f"{shop_id}.internal", id=shop_id, **_aged(age))
+    aged = {} if age is None else {"version" if isinstance(age, int) else "updated_at": age}
+    return shop(name, f"{shop_id}.internal", id=shop_id, **aged)
 
 
 def _upsert(kind: str, fields: Mapping[str, Any]) -> Change:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -125,16 +126,9 @@ def test_a_change_and_the_position_are_saved_together_or_not_at_all(tmp_path: Pa
         assert (state.position, state.pending.count()) == ("p-3", 1)
 
 
-def _unseal(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM meta WHERE name = 'sealed'")
-    db.close()
-
-
-def _of_another_version(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE meta SET value = '0' WHERE name = 'version'")
-    db.close()
+def _changed(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
 
 
 DAMAGED: Final = f"is damaged: {ADVICE} --fresh-state$"
@@ -144,8 +138,11 @@ DAMAGES: Final[dict[str, tuple[Callable[[Path], object], str]]] = {
     "overwritten": (lambda path: path.write_bytes(b"\0garbage" * 999), DAMAGED),
     "emptied": (lambda path: path.write_bytes(b""), DAMAGED),
     "cut short": (lambda path: path.write_bytes(path.read_bytes()[:5_000]), DAMAGED),
-    "unsealed": (_unseal, UNUSABLE),
-    "of another version": (_of_another_version, UNUSABLE),
+    "unsealed": (lambda path: _changed(path, "DELETE FROM meta WHERE name = 'sealed'"), UNUSABLE),
+    "of another version": (
+        lambda path: _changed(path, "UPDATE meta SET value = '0' WHERE name = 'version'"),
+        UNUSABLE,
+    ),
 }
 
 
@@ -280,9 +277,7 @@ def test_a_newer_hidden_record_hides_the_older_public_one_in_any_order(
 
 
 @pytest.mark.rule("V1", "M1")
-def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_reported_by_line(
-    state: State,
-) -> None:
+def test_a_domain_is_won_by_popularity_then_by_the_smaller_id_and_losers_are_reported_by_line(state: State) -> None:
     _put(
         state,
         [
@@ -312,9 +307,7 @@ def test_a_domain_is_stored_as_it_is_read_back(state: State) -> None:
 
 
 @pytest.mark.rule("V1")
-def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_public_shops_only(
-    state: State,
-) -> None:
+def test_a_category_has_its_most_frequent_name_then_the_smaller_and_counts_public_shops_only(state: State) -> None:
     _put(
         state,
         [
@@ -423,9 +416,7 @@ def test_offers_come_with_their_shop_and_its_first_programme_by_network(owners: 
 
 
 @pytest.mark.rule("A12", "V1.dependents")
-def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(
-    owners: State,
-) -> None:
+def test_a_redirect_is_read_only_between_two_public_shops_and_each_finds_it(owners: State) -> None:
     left = redirect("https://www.a.internal/x", "b.internal")
     hidden = [
         redirect("a.internal", "h.internal"),
