@@ -82,6 +82,7 @@ class Texts(NamedTuple):
     postings: Array
     own_heads: Array
     own: Array
+    own_marks: Bytes
     best_leading: Array
     best_key: Array
     best_0: Array

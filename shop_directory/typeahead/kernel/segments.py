@@ -70,9 +70,9 @@ def segment_at(table: Longs, filters: Longs, meant: Array, number: int, barred: 
     texts = texts_at(table, row, barred)
     own_meant = meant[meant[number] : meant[number + 1]] if len(meant) else meant
     carried = Carried(
-        ints_at(table, row + 32),
         ints_at(table, row + 34),
-        Meanings(ints_at(table, row + 36), ints_at(table, row + 38), own_meant),
+        ints_at(table, row + 36),
+        Meanings(ints_at(table, row + 38), ints_at(table, row + 40), own_meant),
     )
     passing, known = ints_at(filters, filtered), ints_at(filters, filtered + 2)
     return Segment(texts, carried, passing, known, ints_at(table, row + ROW - 2))
@@ -97,10 +97,11 @@ def texts_at(table: Longs, row: int, barred: int) -> Texts:
         ints_at(table, row + 18),
         ints_at(table, row + 20),
         ints_at(table, row + 22),
-        ints_at(table, row + 24),
+        bytes_at(table, row + 24),
         ints_at(table, row + 26),
         ints_at(table, row + 28),
         ints_at(table, row + 30),
+        ints_at(table, row + 32),
         barred,
     )
 

@@ -231,7 +231,7 @@ def check_bounds(header: Header, parts: SegmentArrays) -> None:
     for name, least, end in (
         ("letters", 1, _LAST_LETTER + 1),
         ("postings", 0, shops * marks),
-        ("own", 0, texts * marks),
+        ("own", 0, texts),
         ("category_shops", 0, shops),
         ("own_categories", 0, categories),
         ("by_id", 0, shops),
@@ -243,6 +243,7 @@ def check_bounds(header: Header, parts: SegmentArrays) -> None:
     bitmap = -(-shops // _WORD) * countries
     for name, size in (
         ("own", postings),
+        ("own_marks", postings),
         ("best_leading", 2 * (texts // BLOCK)),
         ("best_key", 2 * (texts // BLOCK)),
         *((f"firsts_{lacking}", len(parts[f"rests_{lacking}"])) for lacking in LACKING),

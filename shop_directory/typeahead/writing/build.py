@@ -32,6 +32,7 @@ from shop_directory.typeahead.writing.merging import Input, merge, weight
 from shop_directory.typeahead.writing.segment_file import (
     ABOVE,
     BELOW,
+    MARKS,
     NO_POSTING,
     Bools,
     Contents,
@@ -55,6 +56,8 @@ _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 # The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
 _RUN_SHOPS: Final = 10_000
 _RUN_LETTERS: Final = 4_000_000
+# The maximum number of files that are merged together: many systems allow a process 1,024 open ones.
+_MOST_INPUTS: Final = 500
 
 
 # The stored parts of all documents of a kind, `shops` or `categories`.
@@ -173,7 +176,8 @@ class ShopRun:
             "heads": heads,
             "postings": postings,
             "own_heads": heads_of(np.bincount(owners, minlength=shops)),
-            "own": (by_shop & BELOW).astype(np.int32),
+            "own": (by_shop & BELOW) >> POSTING_BITS,
+            "own_marks": by_shop & MARKS,
             "best_leading": best_tree(best_postings(postings, heads, segment.LEADING)),
             "best_key": best_tree(best_key),
         }
@@ -309,11 +313,14 @@ class TypeaheadBuild:
         """Write and store the segment of some runs, and remove their files."""
         directory = self._store.directory
         use = uses[0]
-        if len(uses) > 1:
+        while len(uses) > 1:
+            # Each file that is mapped is open as well.
+            uses, later = uses[:_MOST_INPUTS], uses[_MOST_INPUTS:]
             use = merge(directory, [Input(open_segment(segment.segment_path(directory, run.name))) for run in uses])
             self._unnamed.add(use.name)
             self._remove(run.name for run in uses)
             return_freed_memory()
+            uses = [*later, use]
         self._store.put(segment.segment_path(directory, use.name))
         return use
 
