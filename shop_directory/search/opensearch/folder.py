@@ -40,7 +40,7 @@ class FolderLocation:
     """
 
     path: Path | None = None
-    most_bytes: int = 8 * 1024**3
+    most_bytes: int = 64 * 1024**3
 
     def folder(self, prefix: str) -> Path:
         """The folder for a prefix, private to this user."""
