@@ -47,14 +47,14 @@ _GRACE: Final = timedelta(seconds=60)
 _DIGEST_KEY: Final = "built_from"
 # The expected work of the later stages, by what reading the same records takes. Measured with 30,000 invented shops
 # with related records, and with 100,000 and 2,500,000 without (docs/scale.md).
-_SORTING: Final = 0.3
+_SORTING: Final = 0.4
 _SHOP_STAGES: Final = {
-    "Indexing shops": 12.0,
-    "Writing out shops": 1.0,
-    "Indexing facts": 0.8,
+    "Indexing shops": 13.0,
+    "Writing out shops": 0.9,
+    "Indexing facts": 0.7,
     "Writing out facts": 0.2,
     "Merging": 0.5,
-    "Writing the typeahead and sealing": 1.0,
+    "Writing the typeahead and sealing": 1.6,
     "Verifying": 0.2,
 }
 _RECORD_STAGES: Final = {"Indexing": 2.2, "Writing out": 0.2}

@@ -28,7 +28,7 @@ from index_mappings.tiers import ONE_TYPO_MIN
 from shop_directory.typeahead import manifest, segment
 from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
 from shop_directory.typeahead.segment import ARRAYS, POSTING_BITS, Shown
-from shop_directory.typeahead.writing.merging import Input, merge, weight
+from shop_directory.typeahead.writing.merging import Input, merge, weight, weight_of
 from shop_directory.typeahead.writing.segment_file import (
     ABOVE,
     BELOW,
@@ -129,9 +129,9 @@ class ShopRun:
         return len(self._shops)
 
     @property
-    def texts(self) -> int:
-        """The number of different texts."""
-        return len(self._codes)
+    def most_weight(self) -> int:
+        """At least the weight of the segment of these shops."""
+        return weight_of(len(self._shops), len(self._codes), self.letters)
 
     def add(self, shop: SegmentShop) -> None:
         """Add a shop."""
@@ -280,8 +280,8 @@ class TypeaheadBuild:
         """Add a shop with its texts."""
         self._run.add(shop)
         run = self._run
-        is_full = len(run) >= self._run_shops or run.letters >= _RUN_LETTERS or run.texts >= self._store.segment_texts
-        if is_full:
+        is_heavy = run.letters >= _RUN_LETTERS or run.most_weight >= self._store.segment_texts
+        if is_heavy or len(run) >= self._run_shops:
             self._end_run()
 
     def add_category(self, category: CategoryEntry) -> None:

@@ -96,7 +96,12 @@ def weight(contents: Contents) -> int:
     its texts and the items of its lists.
     """
     longest = max(len(contents.arrays[name]) for name in _LISTS)
-    return max(_TEXTS_OF_A_SHOP * contents.shops, len(contents.arrays["firsts"]), -(-longest // _ITEMS_OF_A_TEXT))
+    return weight_of(contents.shops, len(contents.arrays["firsts"]), longest)
+
+
+def weight_of(shops: int, texts: int, items: int) -> int:
+    """The weight of a number of shops and texts; `items` is the length of the longest list."""
+    return max(_TEXTS_OF_A_SHOP * shops, texts, -(-items // _ITEMS_OF_A_TEXT))
 
 
 def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
