@@ -2,9 +2,10 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 if TYPE_CHECKING:
@@ -14,9 +15,63 @@ _INTERVAL_S: Final = 5.0
 # A stage of unknown length that took less time prints no line.
 _SHORTEST_S: Final = 1.0
 _TICK_S: Final = 0.5
+_MINUTES_FROM_S: Final = 180
 
 T = TypeVar("T")
 Advance = Callable[[int], None]
+
+
+class Estimate:
+    """What remains of a job, by the work that each of its stages is expected to be, in any unit and their order.
+
+    The current stage goes on at its own pace, and the later ones at that of the job so far. A stage that begins ends
+    all stages before it; one that is not expected has no estimate.
+    """
+
+    def __init__(self, work: Mapping[str, float]) -> None:
+        self._later = dict(work)
+        self._began = self._stage_began = time.monotonic()
+        self._current = self._done = 0.0
+        self._is_known = False
+
+    def begin(self, title: str) -> None:
+        """Begin a stage, and end the one before it."""
+        self._done, self._current = self._done + self._current, 0.0
+        self._stage_began = time.monotonic()
+        self._is_known = title in self._later
+        if self._is_known:
+            while next(iter(self._later)) != title:
+                self._later.pop(next(iter(self._later)))
+            self._current = self._later.pop(title)
+
+    def remaining(self, now: float, share: float | None) -> float | None:
+        """The seconds that remain at a time of the monotonic clock; None where nothing is known yet.
+
+        `share` is the part of the current stage that is done; None if that is unknown.
+        """
+        own, done = now - self._stage_began, self._done + self._current * (share or 0.0)
+        if not self._is_known or not done:
+            return None
+        if share is None:
+            pace = (self._stage_began - self._began) / done
+            rest = max(0.0, self._current * pace - own)
+        else:
+            pace = (now - self._began) / done
+            rest = own * (1 - share) / share if share else self._current * pace
+        return rest + sum(self._later.values()) * pace
+
+
+_ESTIMATE: Final[ContextVar[Estimate | None]] = ContextVar("estimate", default=None)
+
+
+@contextmanager
+def whole_job(work: Mapping[str, float]) -> Iterator[None]:
+    """A job whose stages show what remains of all of it; `work` as of `Estimate`, by the stages' titles."""
+    token = _ESTIMATE.set(Estimate(work))
+    try:
+        yield
+    finally:
+        _ESTIMATE.reset(token)
 
 
 @contextmanager
@@ -27,10 +82,18 @@ def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO |
     call with the work done since the last call; 0 shows that the work goes on.
     """
     stream = stream or sys.stderr
+    if (estimate := _ESTIMATE.get()) is not None:
+        estimate.begin(title)
     if stream.isatty():
         with _bar(stream, bounded=total is not None) as bar:
             task = bar.add_task(title, total=total)
-            yield lambda done: bar.advance(task, done)
+
+            def advance(done: int) -> None:
+                bar.advance(task, done)
+                share = None if total is None else min(1.0, bar.tasks[0].completed / max(1, total))
+                bar.update(task, description=f"{title}{_of_all(time.monotonic(), share)}")
+
+            yield advance
     else:
         yield from _lines(title, total, unit, stream)
 
@@ -69,6 +132,17 @@ def _bar(stream: TextIO, *, bounded: bool) -> "Progress":
     return Progress(text, bar, TaskProgressColumn(show_speed=True), TimeRemainingColumn(), console=console)
 
 
+def _of_all(now: float, share: float | None) -> str:
+    """What remains of the whole job, to be appended to what a stage shows; `share` as of `Estimate.remaining`."""
+    estimate = _ESTIMATE.get()
+    remaining = None if estimate is None else estimate.remaining(now, share)
+    if remaining is None:
+        return ""
+    if remaining < _MINUTES_FROM_S:
+        return f", {remaining:.0f} s of all"
+    return f", {remaining / 60:.0f} min of all"
+
+
 def _lines(title: str, total: int | None, unit: str, stream: TextIO) -> Iterator[Advance]:
     started = printed = time.monotonic()
     done = 0
@@ -81,11 +155,12 @@ def _lines(title: str, total: int | None, unit: str, stream: TextIO) -> Iterator
             return
         printed = now
         if total is None:
-            print(f"{title}: for {now - started:.0f} s", file=stream, flush=True)
+            print(f"{title}: for {now - started:.0f} s{_of_all(now, None)}", file=stream, flush=True)
             return
         rate = done / (now - started)
         remaining = (total - done) / rate if rate else 0.0
-        print(f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s, {remaining:.0f} s left", file=stream, flush=True)
+        left = f"{remaining:.0f} s left{_of_all(now, min(1.0, done / max(1, total)))}"
+        print(f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s, {left}", file=stream, flush=True)
 
     yield advance
     took = time.monotonic() - started

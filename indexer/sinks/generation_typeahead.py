@@ -15,13 +15,16 @@ from shop_directory.typeahead.writing.store import TypeaheadStore
 _SHOP_BYTES: Final = 1_600
 # For errors of the local files of a typeahead.
 _FAILURE: Final = "the typeahead could not be written"
-# The shops of one segment of a build, at the most. While it is written, so are temporary files of its size.
-_SEGMENT_SHOPS: Final = 3_000_000
+# The shops of one segment of a build, at the most.
+_SEGMENT_SHOPS: Final = 16_000_000
 
 
 def needed_space(shops: int) -> int:
-    """How many bytes a build of a typeahead writes at the peak: all runs, and one merged segment twice."""
-    return _SHOP_BYTES * (shops + 2 * min(shops, _SEGMENT_SHOPS))
+    """How many bytes a build of a typeahead writes at the peak: all runs, and temporary files of one merged segment.
+
+    The segment itself replaces these array by array, of which the largest, two fifths of all, is there twice.
+    """
+    return _SHOP_BYTES * (shops + 3 * min(shops, _SEGMENT_SHOPS) // 2)
 
 
 def stored_documents(reader: GenerationReader) -> Callable[[str], Iterator[Mapping[str, Any]]]:

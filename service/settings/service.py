@@ -154,7 +154,7 @@ class Settings(StoreSettings, SiteSettings, LocationSettings):
         description="a directory that only the service writes",
     )
     typeahead_mb: int = Field(
-        8_192,
+        65_536,
         title="The maximum size of one typeahead's files; a larger typeahead is refused.",
         ge=1,
         le=1_048_576,

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from shop_directory.typeahead.kernel.arrays import ARRAYS, NOTHING, read_only
-from shop_directory.typeahead.kernel.suggest import ANY_COUNTRY, suggest
+from shop_directory.typeahead.kernel.arrays import NOTHING, read_only
+from shop_directory.typeahead.kernel.suggest import suggest
 
 # Where the installation has the code: numba's cache of modules in a writable folder.
 _INSTALLED: Final = Path(__file__).with_name("kernel") / "__pycache__"
@@ -60,11 +60,9 @@ def is_compiled() -> bool:
 
 def compile_kernel() -> None:
     """Compile the machine code, or load it from numba's cache in a fifth of a second."""
-    items, longs = read_only(np.zeros(2, np.int32)), read_only(np.zeros(1, np.int64))
-    extents = np.zeros(2 * len(ARRAYS), np.int64)
-    # Only the types of the arguments matter. The texts are empty, so nothing is looked up.
-    extents[2 * ARRAYS.index("own_heads") + 1] = 1
-    suggest(items, longs, read_only(extents), longs[:0], NOTHING, NOTHING, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, 0)
+    # Only the types of the arguments matter: there is no segment.
+    nothing = read_only(np.zeros(0, np.int64))
+    suggest(nothing, nothing, NOTHING, 0, NOTHING, 1, 0)
 
 
 @contextmanager

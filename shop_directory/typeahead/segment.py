@@ -56,7 +56,8 @@ ARRAYS: Final[Mapping[str, str]] = MappingProxyType(
         "heads": _INT,  # T + 1: of `postings`
         "postings": _INT,  # P: for each text, ascending
         "own_heads": _INT,  # S + 1: of `own`
-        "own": _INT,  # P: for each shop its texts' numbers, ascending, with the marks of the postings
+        "own": _INT,  # P: for each shop its texts' numbers, ascending
+        "own_marks": _BYTES,  # P: for each of these the marks of its posting
         "best_leading": _INT,  # tree over blocks of texts: the best posting with LEADING
         "best_key": _INT,  # the same with KEY, whether DOTTED or not
         "rests_0": _INT,  # K: the keys' text numbers, in the order of the texts without their first character

@@ -29,6 +29,8 @@ MAX_WAIT_S: Final = 120.0
 _RATE: Final = 50 * 1024.0**2
 # One chunk is encoded while another one is sent.
 _CHUNKS_AT_A_TIME: Final = 2
+# A pool holds all work that is submitted; a file of ten million shops has tens of thousands of chunks.
+_SUBMITTED_CHUNKS: Final = 256
 # Each micro-batch may leave unneeded files, but finding them costs a search.
 _TIDY_EVERY_S: Final = 30.0
 _MOST_FILES: Final = 10_000
@@ -101,7 +103,9 @@ class OpenSearchTypeahead(TypeaheadStore):
             )
 
         with ThreadPoolExecutor(_CHUNKS_AT_A_TIME, thread_name_prefix="typeahead") as pool:
-            list(pool.map(write, range(chunk_count(size))))
+            count = chunk_count(size)
+            for low in range(0, count, _SUBMITTED_CHUNKS):
+                list(pool.map(write, range(low, min(count, low + _SUBMITTED_CHUNKS))))
 
     def tidy(self, needed: Collection[str]) -> None:
         """Remove local files, and from time to time the documents of files that were unneeded for the grace period.

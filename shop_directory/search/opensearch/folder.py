@@ -33,7 +33,7 @@ class FolderLocation:
     """Where files of typeaheads are, by default in a temporary folder, and the most bytes of one typeahead."""
 
     path: Path | None = None
-    most_bytes: int = 8 * 1024**3
+    most_bytes: int = 64 * 1024**3
 
     def folder(self, prefix: str) -> Path:
         """The folder for a prefix, private to this user."""

@@ -20,8 +20,13 @@ from shop_directory.typeahead.segment import FIRSTS, LETTER_BITS
 
 Array = np.ndarray[tuple[int], np.dtype[np.int32]]
 Ranges = np.ndarray[tuple[int, int], np.dtype[np.int32]]
-Firsts = np.ndarray[tuple[int], np.dtype[np.int64]]
+Longs = np.ndarray[tuple[int], np.dtype[np.int64]]
+# Packed first characters of texts.
+Firsts = Longs
+Cells = np.ndarray[tuple[int, int, int], np.dtype[np.int32]]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Doubles = np.ndarray[tuple[int], np.dtype[np.float64]]
+Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 # log2 of the number of bits per int32 word of a bitmap, and the mask of a bit's number within its word.
 WORD_BITS: Final = 5
@@ -76,6 +81,7 @@ class Texts(NamedTuple):
     postings: Array
     own_heads: Array
     own: Array
+    own_marks: Bytes
     best_leading: Array
     best_key: Array
     best_0: Array
@@ -132,17 +138,6 @@ class Scratch(NamedTuple):
     rows: Ranges
     path: Array
     walk: Ranges
-
-
-# The arrays of a segment that the kernel reads, in the order in which `suggest` takes their extents.
-ARRAYS: Final = (
-    *Lookup._fields[:-1],
-    *Texts._fields[1:-1],
-    *Carried._fields[:-1],
-    *Meanings._fields[:-1],
-    "markets",
-    "known",
-)
 
 
 class _NoEnvironment:
@@ -235,6 +230,34 @@ def _compiled(array: Array) -> Callable[[Array], Array]:  # noqa: ARG001 - numba
         return unowned
 
     return view
+
+
+@inner
+def ints_at(table: Longs, at: int) -> Array:
+    """The int32 array whose address and size are at a position of a table."""
+    found: Array = carray(_pointer(table[at]), (table[at + 1],), np.int32)
+    return found
+
+
+@inner
+def longs_at(table: Longs, at: int) -> Longs:
+    """The int64 array whose address and size are at a position of a table."""
+    found: Longs = carray(_pointer(table[at]), (table[at + 1],), np.int64)
+    return found
+
+
+@inner
+def doubles_at(table: Longs, at: int) -> Doubles:
+    """The float64 array whose address and size are at a position of a table."""
+    found: Doubles = carray(_pointer(table[at]), (table[at + 1],), np.float64)
+    return found
+
+
+@inner
+def bytes_at(table: Longs, at: int) -> Bytes:
+    """The array of bytes whose address and size are at a position of a table."""
+    found: Bytes = carray(_pointer(table[at]), (table[at + 1],), np.uint8)
+    return found
 
 
 def read_only(array: _A) -> _A:

@@ -192,7 +192,7 @@ def _scan_shops(
     If few shops have a text of the range, for example because names are too long, the scan stops before it takes
     longer than reading the range would. Returns also whether the scan was complete.
     """
-    heads, own, offsets = texts.own_heads, texts.own, texts.lookup.offsets
+    heads, own, marks, offsets = texts.own_heads, texts.own, texts.own_marks, texts.lookup.offsets
     passing, found = ranking.passing, ranking.found
     remaining = _MIN_READ + (high - low) // _TEXTS_PER_SHOP
     shop = 0
@@ -207,11 +207,11 @@ def _scan_shops(
                 return count, False
             remaining -= 1
             for at in range(heads[shop], heads[shop + 1]):
-                text = own[at] >> POSTING_BITS
+                text = own[at]
                 if (
                     low <= text < high
-                    and own[at] & matching.mark
-                    and not own[at] & matching.barred
+                    and marks[at] & matching.mark
+                    and not marks[at] & matching.barred
                     and offsets[text + 1] - offsets[text] <= matching.max_length
                 ):
                     count = insert_ranked(shop, ranking, count)

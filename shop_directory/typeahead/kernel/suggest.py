@@ -12,14 +12,10 @@ from numba import njit
 from index_mappings.tiers import HALF_MIN, ONE_TYPO_MIN, SUGGEST_CUT, TWO_TYPOS_MIN, SuggestTier
 from shop_directory.typeahead.kernel.arrays import (
     IN_ORDER,
-    IN_WORD,
     MAX_INT,
-    WORD_BITS,
     Array,
-    Carried,
-    Firsts,
-    Lookup,
-    Meanings,
+    Cells,
+    Longs,
     Ranges,
     Ranking,
     Scratch,
@@ -30,6 +26,15 @@ from shop_directory.typeahead.kernel.arrays import (
     source_hash,
 )
 from shop_directory.typeahead.kernel.ranking import add_range, collect_marked, collect_ranges, insert_ranked, passes
+from shop_directory.typeahead.kernel.segments import (
+    FILTERS,
+    TIER_BITS,
+    Segment,
+    keep_best_first,
+    merge_found,
+    segment_at,
+    texts_at,
+)
 from shop_directory.typeahead.kernel.typos import CELLS, MAX_ERRORS, collect_one_typo, collect_two_typos
 from shop_directory.typeahead.kernel.words import (
     collect_in_any_order,
@@ -54,8 +59,8 @@ _RANGES: Final = 192
 # Rows of the edit distance to the longest query.
 _DEPTH: Final = SUGGEST_CUT + MAX_ERRORS + 1
 SCRATCH: Final = 5 * _RANGES + (CELLS + 3) * _DEPTH
-# An entry of an answer is the shop's number, with its tier in the lowest bits.
-TIER_BITS: Final = 4
+# The columns of `State.named`.
+_NAMED: Final = 5
 
 _EQUALS: Final = int(SuggestTier.EQUALS_NAME)
 _BEGINS_NAME: Final = int(SuggestTier.BEGINS_NAME)
@@ -65,7 +70,6 @@ _CATEGORY: Final = int(SuggestTier.WORDS_AND_CATEGORY)
 _ONE_TYPO: Final = int(SuggestTier.ONE_TYPO)
 _TWO_TYPOS: Final = int(SuggestTier.TWO_TYPOS)
 _HALF: Final = int(SuggestTier.HALF_OF_WORDS)
-ANY_COUNTRY: Final = -1
 
 
 class Request(NamedTuple):
@@ -75,46 +79,49 @@ class Request(NamedTuple):
         query: the query's forms, and its words if there are several, as code points, each followed by a zero.
         bounds: where in `query` each of these begins and ends.
         forms: the number of forms.
-        passing, removed: as `Ranking` describes them.
-        known: bitmap of the shops that are known to sell in the country; empty without a country.
         flags: SHORT, WITH_DOT, PUNCTUATION, TWO_ERRORS, NEAR.
     """
 
     query: Array
     bounds: Ranges
     forms: int
-    carried: Carried
-    passing: Array
-    removed: Array
-    known: Array
     flags: int
 
 
+class State(NamedTuple):
+    """What a request has found so far, in each segment: the best shops, with their tiers, and their number.
+
+    `named` are ranges of texts, as those of `Scratch`, that begin with a form of the query, or equal one in the fifth
+    column; `sizes` are the number of the former and of the latter.
+    """
+
+    found: Ranges
+    tiers: Ranges
+    counts: Array
+    named: Cells
+    sizes: Ranges
+
+
 @inner
-def texts_of(items: Array, longs: Firsts, extents: Firsts, samples: Firsts, barred: int) -> Texts:
-    """The texts of a segment. Arguments as of `suggest`."""
-    # In the order of ARRAYS. Passing one view of the whole file takes a third of the time of passing all arrays.
-    return Texts(
-        Lookup(
-            items[extents[0] : extents[1]],
-            items[extents[2] : extents[3]],
-            longs[extents[4] : extents[5]],
-            items[extents[6] : extents[7]],
-            longs[extents[8] : extents[9]],
-            items[extents[10] : extents[11]],
-            longs[extents[12] : extents[13]],
-            samples,
-        ),
-        items[extents[14] : extents[15]],
-        items[extents[16] : extents[17]],
-        items[extents[18] : extents[19]],
-        items[extents[20] : extents[21]],
-        items[extents[22] : extents[23]],
-        items[extents[24] : extents[25]],
-        items[extents[26] : extents[27]],
-        items[extents[28] : extents[29]],
-        barred,
+def state_of(memory: Array, segments: int, limit: int, forms: int) -> State:
+    """Divide memory, which has the size of `state_size`."""
+    tiers = segments * limit
+    counts = 2 * tiers
+    named = counts + segments
+    sizes = named + segments * forms * _NAMED
+    return State(
+        memory[:tiers].reshape((segments, limit)),
+        memory[tiers:counts].reshape((segments, limit)),
+        memory[counts:named],
+        memory[named:sizes].reshape((segments, forms, _NAMED)),
+        memory[sizes : sizes + 2 * segments].reshape((segments, 2)),
     )
+
+
+@inner
+def state_size(segments: int, limit: int, forms: int) -> int:
+    """The number of items of a state."""
+    return segments * (2 * limit + forms * _NAMED + 3)
 
 
 @inner
@@ -143,89 +150,114 @@ def bounds_of(query: Array, memory: Array) -> Ranges:
 
 
 @inner
-def collect_entries(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
-    """Write up to len(found) entries into `found`. Returns their number."""
-    if not request.forms:
-        count = _collect_most_popular(texts, Ranking(request.passing, request.removed, found, 0))
-        tiers[:count] = _HALF
-    else:
-        count = _collect_ranked(texts, request, scratch, tiers, found)
-    for position in range(count):
-        found[position] = found[position] << TIER_BITS | tiers[position]
-    return count
-
-
-@inner
-def _collect_ranked(texts: Texts, request: Request, scratch: Scratch, tiers: Array, found: Array) -> int:
-    """Write the best shops into `found` and their tiers into `tiers`, tier by tier. Returns their number.
+def collect_found(table: Longs, filters: Longs, meant: Array, request: Request, scratch: Scratch, state: State) -> None:
+    """Find the best shops of each segment, tier by tier, until all segments together have enough.
 
     With NEAR only those of the tiers 3 and 2 (M6).
     """
-    count = better = 0
-    tier, last = (_ONE_TYPO, _TWO_TYPOS) if request.flags & NEAR else (_CATEGORY, _HALF)
-    if request.flags & TWO_ERRORS:
-        tier = _TWO_TYPOS
-    elif not request.flags & NEAR:
-        count = better = _collect_named(texts, request, scratch.ranges, tiers, found)
-    while tier >= last and count < len(found):
-        ranking = Ranking(request.passing, request.removed, found, better)
-        count = _collect_tier(texts, request, tier, scratch, ranking, count)
-        tiers[better:count] = tier
-        better = count
-        tier -= 1
-    return count
+    counts, limit = state.counts, state.found.shape[1]
+    counts[:] = 0
+    tier = _TWO_TYPOS if request.flags & TWO_ERRORS else _ONE_TYPO if request.flags & NEAR else _EQUALS
+    if not request.forms:
+        tier = _HALF
+    last = _TWO_TYPOS if request.flags & NEAR else _HALF
+    barred = 0 if request.flags & WITH_DOT else DOTTED
+    total = 0
+    while tier >= last and total < limit:
+        # The tiers of a single segment need no other one.
+        end = last if len(counts) == 1 else tier
+        total = 0
+        for number in range(len(counts)):
+            if counts[number] < limit:
+                segment = segment_at(table, filters, meant, number, barred)
+                _collect_tiers(segment, request, tier, end, scratch, state, number)
+            total += counts[number]
+        if tier == _EQUALS and total > 1 and len(counts) > 1 and request.flags & SHORT:
+            total = keep_best_first(table, state.found, counts)
+        tier = end - 1
 
 
 @inner
-def _collect_named(texts: Texts, request: Request, ranges: Ranges, tiers: Array, found: Array) -> int:
-    """Collect the tiers of texts that equal or begin with the query (8 to 6, and the whole of 5). Returns their number.
+def _collect_tiers(
+    segment: Segment, request: Request, tier: int, end: int, scratch: Scratch, state: State, number: int
+) -> None:
+    """Find the best shops of one segment in the tiers down to `end`, until there are enough."""
+    found, tiers, named, sizes = state.found[number], state.tiers[number], state.named[number], state.sizes[number]
+    count = state.counts[number] + 0  # an int64, as all other functions take it
+    if tier == _EQUALS:
+        _look_up(segment.texts, request, named, sizes)
+    while tier >= end and count < len(found):
+        better = count
+        passing = Ranking(segment.passing, segment.removed, found, better)
+        if not request.forms:
+            count = _collect_most_popular(segment.texts, passing)
+        elif tier > _CATEGORY:
+            known = Ranking(segment.known, segment.removed, found, better)
+            count = _collect_named(segment, request, tier, named, sizes, passing, known)
+        else:
+            count = _collect_lower(segment, request, tier, scratch, passing)
+        if tier == _EQUALS and request.flags & SHORT:
+            count = min(count, 1)
+        tiers[better:count] = tier
+        tier -= 1
+    state.counts[number] = count
 
-    Shops that pass the filter but are not known to sell in the country are a tier below those that are.
-    """
-    query, bounds, removed, filtered = request.query, request.bounds, request.removed, len(request.passing) > 0
+
+@inner
+def _look_up(texts: Texts, request: Request, named: Ranges, sizes: Array) -> None:
+    """Look up the texts that begin with or equal a form of the query."""
     offsets = texts.lookup.offsets
     equals = range_count = 0
     for number in range(request.forms):
-        start, end = bounds[number]
-        first, last = prefix_range(texts.lookup, IN_ORDER, query, start, end)
+        start, end = request.bounds[number]
+        first, last = prefix_range(texts.lookup, IN_ORDER, request.query, start, end)
         # A text that equals the query sorts first among those that begin with it.
         if first < last and offsets[first + 1] - offsets[first] == end - start:
-            ranges[equals, 4] = first
+            named[equals, 4] = first
             equals += 1
         # At least half of a leading name must be typed.
-        ranges[range_count, 3] = 2 * (end - start) if end - start >= HALF_MIN else MAX_INT
-        range_count = add_range(ranges, range_count, (first, last), IN_ORDER)
-    short = request.flags & SHORT
-    better = _collect_equal(texts, ranges, equals, NAME, Ranking(request.known, removed, found, 0), 0)
-    if short and better:
-        better = 1
-    tiers[:better] = _EQUALS
-    count = better
-    for tier in (_BEGINS_NAME, _BEGINS_FORM, _WORDS):
-        if count == len(found):
-            break
-        passing = Ranking(request.passing, removed, found, better)
-        known = Ranking(request.known, removed, found, better)
-        if tier == _BEGINS_NAME:
-            if filtered and not short:
-                count = _collect_equal(texts, ranges, equals, NAME, passing, count)
-            count = _collect_equal(texts, ranges, equals, FULL, known, count)
-            count = collect_ranges(texts, ranges, range_count, LEADING, known, count)
-        elif tier == _BEGINS_FORM:
-            count = _collect_equal(texts, ranges, equals, KEY, known, count)
-            count = collect_ranges(texts, ranges, range_count, FULL | LEADING, known, count)
-            if filtered:
-                count = _collect_equal(texts, ranges, equals, FULL, passing, count)
-                count = collect_ranges(texts, ranges, range_count, LEADING, passing, count)
-        else:
-            count = collect_ranges(texts, ranges, range_count, KEY, passing, count)
-            if len(bounds) > request.forms:
-                words, meanings = bounds[request.forms :], request.carried.meanings
-                count = collect_in_any_order(texts, query, words, passing, count)
-                if len(meanings.meant):
-                    count = collect_named_in_category(texts, meanings, query, bounds, words, passing, count)
-        tiers[better:count] = tier
-        better = count
+        named[range_count, 3] = 2 * (end - start) if end - start >= HALF_MIN else MAX_INT
+        range_count = add_range(named, range_count, (first, last), IN_ORDER)
+    sizes[0], sizes[1] = range_count, equals
+
+
+@inner
+def _collect_named(
+    segment: Segment,
+    request: Request,
+    tier: int,
+    ranges: Ranges,
+    sizes: Array,
+    passing: Ranking,
+    known: Ranking,
+) -> int:
+    """Insert the shops of one of the tiers of texts that equal or begin with the query (8 to 6, and the whole of 5).
+
+    Shops that pass the filter but are not known to sell in the country are a tier below those that are.
+    """
+    texts, query, bounds = segment.texts, request.query, request.bounds
+    filtered, range_count, equals = len(segment.passing) > 0, sizes[0], sizes[1]
+    count = passing.better
+    if tier == _EQUALS:
+        count = _collect_equal(texts, ranges, equals, NAME, known, count)
+    elif tier == _BEGINS_NAME:
+        if filtered and not request.flags & SHORT:
+            count = _collect_equal(texts, ranges, equals, NAME, passing, count)
+        count = _collect_equal(texts, ranges, equals, FULL, known, count)
+        count = collect_ranges(texts, ranges, range_count, LEADING, known, count)
+    elif tier == _BEGINS_FORM:
+        count = _collect_equal(texts, ranges, equals, KEY, known, count)
+        count = collect_ranges(texts, ranges, range_count, FULL | LEADING, known, count)
+        if filtered:
+            count = _collect_equal(texts, ranges, equals, FULL, passing, count)
+            count = collect_ranges(texts, ranges, range_count, LEADING, passing, count)
+    else:
+        count = collect_ranges(texts, ranges, range_count, KEY, passing, count)
+        if len(bounds) > request.forms:
+            words, meanings = bounds[request.forms :], segment.carried.meanings
+            count = collect_in_any_order(texts, query, words, passing, count)
+            if len(meanings.meant):
+                count = collect_named_in_category(texts, meanings, query, bounds, words, passing, count)
     return count
 
 
@@ -238,10 +270,10 @@ def _collect_equal(texts: Texts, ranges: Ranges, equals: int, mark: int, ranking
 
 
 @inner
-def _collect_tier(texts: Texts, request: Request, tier: int, scratch: Scratch, ranking: Ranking, count: int) -> int:
+def _collect_lower(segment: Segment, request: Request, tier: int, scratch: Scratch, ranking: Ranking) -> int:
     """Insert the shops of one of the tiers 4 to 0."""
-    query, bounds, carried = request.query, request.bounds, request.carried
-    words = bounds[request.forms :]
+    texts, carried, query, bounds = segment.texts, segment.carried, request.query, request.bounds
+    words, count = bounds[request.forms :], ranking.better
     if tier == _CATEGORY:
         if len(carried.meanings.meant):
             count = collect_words_and_categories(texts, carried, scratch.ranges, query, words, ranking, count)
@@ -285,68 +317,43 @@ def _collect_most_popular(texts: Texts, ranking: Ranking) -> int:
     return count
 
 
-# Arguments of `suggest`: `items` and `longs` are the whole segment as int32 and int64; `extents` says where in them the
-# arrays of ARRAYS begin and end; `samples`, `removed`, `meant` and `flags` are as `Lookup`, `Ranking`, `Meanings` and
-# `Request` describe them, and so is `query`; if there are several words, its first two forms (X3) are the spaced and
-# the joined one. Without `forms` the most popular shops are requested. `filtered` is a bitmap of the shops that pass
-# other filters than the country, which is ANY_COUNTRY then; empty without a filter. `country` is a row of `markets`.
-# With BEGUN the answer is the number of the first text that begins with the query, and the end of these.
-def suggest_entry(
-    source: str,
-) -> Callable[[Array, Firsts, Firsts, Firsts, Array, Array, int, Array, Array, int, int, int], Array]:
+# Arguments of `suggest`: `table` and `filters` name arrays of each segment (`segments`); `query`, `forms` and `flags`
+# are as `Request` describes them; if there are several words, the query's first two forms (X3) are the spaced and the
+# joined one. Without forms the most popular shops are requested. `meant` is empty, or a list of lists with what
+# `Meanings` describes, for each segment. With one segment the answer is its entries; with several, each entry is
+# followed by the number of its segment. With BEGUN the answer is the number of the first text of the only segment that
+# begins with the query, and the end of these.
+def suggest_entry(source: str) -> Callable[[Longs, Longs, Array, int, Array, int, int], Array]:
     """The function that is called from Python; `source` is `source_hash()`.
 
     numba's cache key is this file and the function's closure, so the hash excludes code of other sources.
     """
 
     @njit(cache=True)
-    def suggest(
-        items: Array,
-        longs: Firsts,
-        extents: Firsts,
-        samples: Firsts,
-        removed: Array,
-        query: Array,
-        forms: int,
-        meant: Array,
-        filtered: Array,
-        limit: int,
-        country: int,
-        flags: int,
-    ) -> Array:
+    def suggest(table: Longs, filters: Longs, query: Array, forms: int, meant: Array, limit: int, flags: int) -> Array:
         """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS)."""
         _ = source
+        segments = len(filters) // FILTERS
+        size = state_size(segments, limit, forms)
+        scratch, merged = size + 2 * len(query), size + 2 * len(query) + SCRATCH
         # All memory of the request is one array; it is returned, so it outlives the views of it.
-        whole = np.empty(2 * limit + 2 * len(query) + SCRATCH, np.int32)
-        memory, borrowed_query, segment = borrowed(whole), borrowed(query), borrowed(items)
-        barred = 0 if flags & WITH_DOT else DOTTED
-        texts = texts_of(segment, borrowed(longs), extents, borrowed(samples), barred)
+        whole = np.empty(merged + 2 * limit, np.int32)
+        memory, lent_query, lent_table = borrowed(whole), borrowed(query), borrowed(table)
         if flags & BEGUN:
-            whole[0], whole[1] = prefix_range(texts.lookup, IN_ORDER, borrowed_query, 0, len(query))
+            texts = texts_at(lent_table, 0, 0)
+            whole[0], whole[1] = prefix_range(texts.lookup, IN_ORDER, lent_query, 0, len(query))
             return whole[:2]
-        passing = known = borrowed(filtered)
-        if country >= 0:
-            size = (len(texts.own_heads) - 1 + IN_WORD) >> WORD_BITS
-            first, last = country * size, (country + 1) * size
-            passing = segment[extents[38] + first : extents[38] + last]
-            known = segment[extents[40] + first : extents[40] + last]
-        request = Request(
-            borrowed_query,
-            bounds_of(borrowed_query, memory[2 * limit : 2 * limit + 2 * len(query)]),
-            forms,
-            Carried(
-                segment[extents[30] : extents[31]],
-                segment[extents[32] : extents[33]],
-                Meanings(segment[extents[34] : extents[35]], segment[extents[36] : extents[37]], borrowed(meant)),
-            ),
-            passing,
-            borrowed(removed),
-            known,
-            flags,
-        )
-        scratch = scratch_of(memory[2 * limit + 2 * len(query) :])
-        count = collect_entries(texts, request, scratch, memory[limit : 2 * limit], memory[:limit])
-        return whole[:count]
+        request = Request(lent_query, bounds_of(lent_query, memory[size:scratch]), forms, flags)
+        state = state_of(memory, segments, limit, forms)
+        collect_found(lent_table, borrowed(filters), borrowed(meant), request, scratch_of(memory[scratch:]), state)
+        found, tiers, counts = state.found, state.tiers, state.counts
+        if segments == 1:
+            for position in range(counts[0]):
+                found[0, position] = found[0, position] << TIER_BITS | tiers[0, position]
+            return whole[: counts[0]]
+        best = memory[merged:].reshape((limit, 2))
+        count = merge_found(lent_table, found, tiers, counts, memory[scratch : scratch + segments], best)
+        return whole[merged : merged + 2 * count]
 
     return suggest
 

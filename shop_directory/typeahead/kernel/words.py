@@ -9,6 +9,7 @@ from shop_directory.typeahead.kernel.arrays import (
     IN_ORDER,
     MAX_INT,
     Array,
+    Bytes,
     Carried,
     Flags,
     Meanings,
@@ -38,7 +39,7 @@ _FLAGGED_FROM: Final = 1_000
 def collect_in_any_order(texts: Texts, query: Array, words: Ranges, ranking: Ranking, count: int) -> int:
     """Insert the shops that have all words but the last, and a word that begins with the last one (5)."""
     heads, postings, found = texts.heads, texts.postings, ranking.found
-    own_heads, own = texts.own_heads, texts.own
+    own_heads, own, marks = texts.own_heads, texts.own, texts.own_marks
     last = len(words) - 1
     low, high = prefix_range(texts.lookup, IN_ORDER, query, words[last, 0], words[last, 1])
     whole = np.empty(last, np.int32)
@@ -62,7 +63,7 @@ def collect_in_any_order(texts: Texts, query: Array, words: Ranges, ranking: Ran
         start, end = own_heads[shop], own_heads[shop + 1]
         has_all = True
         for number in range(last):
-            has_all = has_all and has_word(own, start, end, whole[number], whole[number] + 1)
+            has_all = has_all and has_word(own, marks, start, end, whole[number], whole[number] + 1)
         if has_all:
             count = insert_ranked(shop, ranking, count)
     return count
@@ -78,7 +79,7 @@ def _collect_of_rarest(
     if reading the texts of the remaining shops would take longer.
     """
     heads, postings, found = texts.heads, texts.postings, ranking.found
-    own_heads, own = texts.own_heads, texts.own
+    own_heads, own, marks = texts.own_heads, texts.own, texts.own_marks
     positions = heads[whole]
     has_prefix = np.zeros(0, np.bool_)
     read = 0
@@ -100,16 +101,17 @@ def _collect_of_rarest(
         if read == _MIN_READ and remaining * FLAGS_PER_SHOP > heads[high] - heads[low]:
             has_prefix = np.zeros(len(own_heads) - 1, np.bool_)
             flag_owners(texts, low, high, has_prefix)
-        if has_prefix[shop] if len(has_prefix) else has_word(own, own_heads[shop], own_heads[shop + 1], low, high):
+        start, end = own_heads[shop], own_heads[shop + 1]
+        if has_prefix[shop] if len(has_prefix) else has_word(own, marks, start, end, low, high):
             count = insert_ranked(shop, ranking, count)
     return count
 
 
 @inner
-def has_word(own: Array, start: int, end: int, low: int, high: int) -> bool:
+def has_word(own: Array, marks: Bytes, start: int, end: int, low: int, high: int) -> bool:
     """Whether a shop, whose texts are own[start:end], has a word in the range low:high of texts."""
     for at in range(start, end):
-        if own[at] & WORD and low <= own[at] >> POSTING_BITS < high:
+        if low <= own[at] < high and marks[at] & WORD:
             return True
     return False
 
@@ -394,7 +396,7 @@ def _matches_all_words(texts: Texts, meanings: Meanings, ranges: Ranges, size: i
     if any_own and _means_category(meanings, shop, size - 1):
         return True
     start, end = texts.own_heads[shop], texts.own_heads[shop + 1]
-    return has_word(texts.own, start, end, ranges[size - 1, 0], ranges[size - 1, 1])
+    return has_word(texts.own, texts.own_marks, start, end, ranges[size - 1, 0], ranges[size - 1, 1])
 
 
 @inner

@@ -5,8 +5,7 @@ No array of a segment may point outside another one, because the kernel checks n
 
 import mmap
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -17,9 +16,10 @@ import numpy as np
 import orjson
 
 from index_mappings.documents import CategoryEntry
-from shop_directory.typeahead.kernel import arrays
+from shop_directory.typeahead.kernel import segments
 from shop_directory.typeahead.kernel.arrays import NOTHING, SAMPLED, Array, read_only
-from shop_directory.typeahead.kernel.suggest import ANY_COUNTRY, BEGUN, NEAR, TIER_BITS, suggest
+from shop_directory.typeahead.kernel.segments import FILTERS, TIER_BITS
+from shop_directory.typeahead.kernel.suggest import BEGUN, suggest
 from shop_directory.typeahead.segment import (
     ARRAYS,
     BLOCK,
@@ -40,6 +40,8 @@ _MAPPED_BYTES: Final = 16 * 1024**2
 _TIER: Final = (1 << TIER_BITS) - 1
 _LAST_LETTER: Final = 0x10FFFF
 _WORD: Final = 32
+# The filters of a request that has none, for one segment.
+EVERYWHERE: Final = read_only(np.zeros(FILTERS, np.int64))
 
 SegmentArrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -64,46 +66,26 @@ class MappedSegment:
         self.shops = header.shops
         # By the kernel's entries.
         self.cache: dict[int, Suggestion] = {}
-        extents = [bound for name in arrays.ARRAYS for bound in _extent(header, name)]
-        samples = [parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")]
-        self._suggest = partial(
-            suggest,
-            np.frombuffer(data, np.int32, len(data) // 4),
-            np.frombuffer(data, np.int64, len(data) // 8),
-            read_only(np.array(extents, np.int64)),
-            read_only(np.concatenate(samples)),
-        )
-        self._parts = parts
+        samples = np.concatenate([parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")])
+        self._parts = {**parts, "samples": samples}
         self._countries = {country: number for number, country in enumerate(header.countries)}
         self._categories = {slug: number for number, slug in enumerate(header.categories)}
 
-    def best(  # noqa: PLR0917 - the kernel's arguments, in its order
-        self, removed: Array, query: Array, forms: int, meant: Array, limit: int, country: str | None, flags: int
-    ) -> list[Suggestion]:
-        """The best shops for a suggest request. Raises SegmentCutError if the file was cut short.
+    def row(self, removed: Array) -> list[int]:
+        """The row of a table of segments, with a bitmap of removed shops, which must outlive the table as this must."""
+        return addresses((*(self._parts[name] for name in segments.ARRAYS), removed))
 
-        `country` is an upper-case ISO code or None; all other arguments are those of the kernel's `suggest`.
-        """
-        number = ANY_COUNTRY if country is None else self._countries.get(country, 0)
-        entries = self._suggest(removed, query, forms, meant, NOTHING, limit, number, flags).tolist()
-        self._refuse_cut()
-        cache, read = self.cache, self._suggestion
-        return [cache.get(entry) or read(entry) for entry in entries]
-
-    def near(  # noqa: PLR0917 - the kernel's arguments, in its order
-        self, removed: Array, query: Array, forms: int, passing: Array, limit: int, flags: int
-    ) -> list[Suggestion]:
-        """The best shops of the tiers 3 and 2 (M6). Arguments and errors as those of `best`."""
-        entries = self._suggest(removed, query, forms, NOTHING, passing, limit, ANY_COUNTRY, flags | NEAR).tolist()
-        self._refuse_cut()
-        return [self.cache.get(entry) or self._suggestion(entry) for entry in entries]
+    def sellers(self, country: str) -> list[int]:
+        """The filters of a request with a country, an upper-case ISO code."""
+        number, words = self._countries.get(country, 0), -(-self.shops // _WORD)
+        return addresses(self._parts[name][number * words : (number + 1) * words] for name in ("markets", "known"))
 
     def passing(self, countries: Sequence[str], categories: Sequence[str], prefixes: Sequence[str] = ()) -> Array:
         """Bitmap of the shops that pass filters, in int32 words; empty without a filter.
 
         The shops sell in one of the countries, carry one of the categories, if any, and have no key with a prefix.
         """
-        words = -(-self.shops // 32)
+        words = -(-self.shops // _WORD)
         if not countries and not categories and not prefixes:
             return NOTHING
         bits = np.full(words, -1, np.int32)
@@ -129,14 +111,14 @@ class MappedSegment:
         bits = np.unpackbits(removed.view(np.uint8), bitorder="little")
         current = np.delete(np.arange(self.shops), np.flatnonzero(bits))
         domains = [self._shown(number).domain for number in current[start:stop].tolist()]
-        self._refuse_cut()
+        self.refuse_cut()
         return len(current), domains
 
     def is_cut(self) -> bool:
         """Whether the mapped file was cut short: the rest of its last page reads as zeros."""
         return self._mapped is not None and self._mapped.size() != self.bytes
 
-    def _refuse_cut(self) -> None:
+    def refuse_cut(self) -> None:
         """Raise between reading from the file and answering, if the file was cut short (E3)."""
         if self.is_cut():
             raise SegmentCutError(f"the file {self._name} of the typeahead is damaged")
@@ -144,7 +126,8 @@ class MappedSegment:
     def _shops_with_key_prefix(self, text: str) -> Array:
         """The numbers of the shops with a key that begins with a text, in any order, with repeats."""
         query = np.frombuffer(text.encode("utf-32-le"), np.int32)
-        first, end = self._suggest(NOTHING, query, 0, NOTHING, NOTHING, 1, ANY_COUNTRY, BEGUN).tolist()
+        table = read_only(np.array(self.row(NOTHING), np.int64))
+        first, end = suggest(table, EVERYWHERE, query, 0, NOTHING, 1, BEGUN).tolist()
         heads, postings = self._parts["heads"], self._parts["postings"]
         found = postings[heads[first] : heads[end]]
         numbers: Array = found[found & KEY != 0] >> POSTING_BITS
@@ -154,7 +137,8 @@ class MappedSegment:
         """The number of a category; None if no shop of this segment carries it."""
         return self._categories.get(slug)
 
-    def _suggestion(self, entry: int) -> Suggestion:
+    def suggestion(self, entry: int) -> Suggestion:
+        """The suggestion of an entry of the kernel, which is cached."""
         if len(self.cache) >= _CACHED:
             self.cache.clear()
         suggestion = self.cache[entry] = Suggestion(self._shown(entry >> TIER_BITS), entry & _TIER)
@@ -214,10 +198,9 @@ def _read(path: Path) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _extent(header: Header, name: str) -> tuple[int, int]:
-    """The positions at which an array begins and ends, in items of its size."""
-    part, size = header.parts[name], np.dtype(ARRAYS[name]).itemsize
-    return part.start // size, part.start // size + part.size
+def addresses(listed: Iterable[np.ndarray[Any, Any]]) -> list[int]:
+    """Address and size of each array, as a table of segments has them."""
+    return [number for array in listed for number in (array.ctypes.data, array.size)]
 
 
 def check_bounds(header: Header, parts: SegmentArrays) -> None:
@@ -244,7 +227,7 @@ def check_bounds(header: Header, parts: SegmentArrays) -> None:
     for name, least, end in (
         ("letters", 1, _LAST_LETTER + 1),
         ("postings", 0, shops * marks),
-        ("own", 0, texts * marks),
+        ("own", 0, texts),
         ("category_shops", 0, shops),
         ("own_categories", 0, categories),
         ("by_id", 0, shops),
@@ -256,6 +239,7 @@ def check_bounds(header: Header, parts: SegmentArrays) -> None:
     bitmap = -(-shops // _WORD) * countries
     for name, size in (
         ("own", postings),
+        ("own_marks", postings),
         ("best_leading", 2 * (texts // BLOCK)),
         ("best_key", 2 * (texts // BLOCK)),
         *((f"firsts_{lacking}", len(parts[f"rests_{lacking}"])) for lacking in LACKING),

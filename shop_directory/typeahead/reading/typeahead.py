@@ -10,10 +10,11 @@ import numpy as np
 from index_mappings.forms import QueryForms
 from index_mappings.tiers import ONE_SHOP_MAX, TWO_TYPOS_MIN, SuggestTier
 from shop_directory.typeahead.compiled import load_kernel
-from shop_directory.typeahead.kernel.arrays import NOTHING, Array, read_only
-from shop_directory.typeahead.kernel.suggest import PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT
+from shop_directory.typeahead.kernel.arrays import NOTHING, Array, Longs, read_only
+from shop_directory.typeahead.kernel.segments import FILTERS
+from shop_directory.typeahead.kernel.suggest import NEAR, PUNCTUATION, SHORT, TWO_ERRORS, WITH_DOT, suggest
 from shop_directory.typeahead.manifest import Covering, SegmentUse, TypeaheadManifest
-from shop_directory.typeahead.reading.segments import MappedSegment, SegmentPool
+from shop_directory.typeahead.reading.segments import MappedSegment, SegmentPool, addresses
 from shop_directory.typeahead.segment import segment_path
 from shop_directory.typeahead.suggestions import SuggestedShop, Suggestion, SuggestQuery, SuggestResult
 from shop_directory.words.categories import CategoryTable
@@ -30,6 +31,11 @@ class Typeahead:
     def __init__(self, segments: Sequence[tuple[MappedSegment, Array]], categories: CategoryTable) -> None:
         """Combine segments, in one of which each shop is current, with bitmaps of removed shops, as int32 words."""
         self._segments = tuple(segments)
+        rows = [number for segment, removed in self._segments for number in segment.row(removed)]
+        self._table = read_only(np.array(rows, np.int64))
+        self._everywhere = read_only(np.zeros(FILTERS * len(self._segments), np.int64))
+        # By country: the filters of a request.
+        self._sellers: dict[str, Longs] = {}
         self.categories = categories
         # By word: for each segment the numbers of the categories that the word means.
         self._meanings: dict[str, tuple[list[int], ...]] = {}
@@ -51,14 +57,17 @@ class Typeahead:
         `prefixes` are those of a search that has found shops: shops of which a key begins with one of them are left
         out, as it finds them. Without such a search two typing errors count too, unless there is a shop with one.
         """
-        filtered = [(*part, part[0].passing(countries, categories, prefixes or ())) for part in self._segments]
+        passing = [segment.passing(countries, categories, prefixes or ()) for segment, _ in self._segments]
+        filters = read_only(np.array(addresses(bits for bits in passing for _ in range(2)), np.int64))
         near: dict[str, SuggestedShop] = {}
         for forms in asked:
-            packed, flags = _pack_query(forms), WITH_DOT if forms.dotted else 0
-            found = _near(filtered, packed, forms, limit, flags)
+            if not forms.words:
+                continue
+            packed, flags = _pack_query(forms), NEAR | (WITH_DOT if forms.dotted else 0)
+            found = self._found(filters, packed, len(forms.texts), NOTHING, limit, flags)
             if prefixes is None and not _has_one_typo(found) and _may_have_two_errors(forms):
-                found = _near(filtered, packed, forms, limit, flags | TWO_ERRORS)
-            near |= {one.shop.id: one.shop for one in found[:limit] if one.shop.id not in near}
+                found = self._found(filters, packed, len(forms.texts), NOTHING, limit, flags | TWO_ERRORS)
+            near |= {one.shop.id: one.shop for one in found if one.shop.id not in near}
             if len(near) >= limit:
                 break
         return tuple(near.values())[:limit]
@@ -73,45 +82,48 @@ class Typeahead:
         return found
 
     def _best(self, query: SuggestQuery) -> list[Suggestion]:
-        forms = query.forms
+        forms, limit = query.forms, query.limit
         packed = _pack_query(forms)
-        meant = self._meant(forms.words) if len(forms.words) > 1 else None
+        meant = self._meant(forms.words) if len(forms.words) > 1 else NOTHING
+        filters = self._everywhere if query.country is None else self._filters(query.country)
         short = len(forms.spaced) <= ONE_SHOP_MAX
         flags = (SHORT if short else 0) | (WITH_DOT if forms.dotted else 0) | (0 if forms.words else PUNCTUATION)
-        found = self._merged(packed, len(forms.texts), meant, query, flags)
+        found = self._found(filters, packed, len(forms.texts), meant, limit, flags)
         if not _has_one_typo(found) and _may_have_two_errors(forms):
-            found = self._merged(packed, len(forms.texts), meant, query, flags | TWO_ERRORS)
+            found = self._found(filters, packed, len(forms.texts), meant, limit, flags | TWO_ERRORS)
         return found
 
-    def _merged(
-        self, packed: Array, forms: int, meant: Sequence[Array] | None, query: SuggestQuery, flags: int
+    def _found(  # noqa: PLR0917 - the kernel's arguments, in its order
+        self, filters: Longs, packed: Array, forms: int, meant: Array, limit: int, flags: int
     ) -> list[Suggestion]:
-        limit, country = query.limit, query.country
+        """The best shops, as of the kernel's `suggest`. Raises SegmentCutError if a file was cut short."""
+        entries = suggest(self._table, filters, packed, forms, meant, limit, flags).tolist()
+        for segment, _ in self._segments:
+            segment.refuse_cut()
         if len(self._segments) == 1:
-            ((segment, removed),) = self._segments
-            return segment.best(removed, packed, forms, NOTHING if meant is None else meant[0], limit, country, flags)
-        # One more than the limit, because the first one of a segment may be demoted.
-        most = limit + 1 if flags & SHORT else limit
-        lists = [
-            segment.best(removed, packed, forms, NOTHING if meant is None else meant[number], most, country, flags)
-            for number, (segment, removed) in enumerate(self._segments)
-        ]
-        if flags & SHORT:
-            _demote_all_but_one(lists)
-        found = [suggestion for some in lists for suggestion in some]
-        # The order is total, as no two shops have one id (M1).
-        found.sort(key=Suggestion.order)
-        return found[:limit]
+            ((segment, _),) = self._segments
+            cache, read = segment.cache, segment.suggestion
+            return [cache.get(entry) or read(entry) for entry in entries]
+        pairs = zip(entries[::2], entries[1::2], strict=True)
+        found = [(self._segments[number][0], entry) for entry, number in pairs]
+        return [segment.cache.get(entry) or segment.suggestion(entry) for segment, entry in found]
 
-    def _meant(self, words: Sequence[str]) -> list[Array] | None:
-        """For each segment the categories that the words mean, as of the kernel's `suggest`; None if there are none."""
+    def _filters(self, country: str) -> Longs:
+        """The filters of a request with a country, as of the kernel's `suggest`."""
+        filters = self._sellers.get(country)
+        if filters is None:
+            numbers = [number for segment, _ in self._segments for number in segment.sellers(country)]
+            filters = self._sellers[country] = read_only(np.array(numbers, np.int64))
+        return filters
+
+    def _meant(self, words: Sequence[str]) -> Array:
+        """The categories that the words mean, as of the kernel's `suggest`."""
         meanings = [self._meanings_of(word) for word in words]
         if not any(meanings):
-            return None
-        return [
-            _as_lists([numbers[segment] if numbers else [] for numbers in meanings])
-            for segment in range(len(self._segments))
-        ]
+            return NOTHING
+        segments = range(len(self._segments))
+        lists = [[numbers[segment] if numbers else () for numbers in meanings] for segment in segments]
+        return read_only(np.array(_as_lists([_as_lists(own) for own in lists]), np.int32))
 
     def _meanings_of(self, word: str) -> tuple[list[int], ...]:
         """For each segment the numbers of the categories that a word means; empty if it means none."""
@@ -166,10 +178,9 @@ def _pack_query(forms: QueryForms) -> Array:
     return np.frombuffer(f"{_END.join(texts)}{_END}".encode("utf-32-le"), np.int32)
 
 
-def _as_lists(lists: Sequence[Sequence[int]]) -> Array:
-    """A list of lists as one array: the start of each list, the end of the last one, then all items."""
-    heads = list(accumulate(map(len, lists), initial=len(lists) + 1))
-    return read_only(np.array([*heads, *chain.from_iterable(lists)], np.int32))
+def _as_lists(lists: Sequence[Sequence[int]]) -> list[int]:
+    """A list of lists as one list: the start of each list, the end of the last one, then all items."""
+    return [*accumulate(map(len, lists), initial=len(lists) + 1), *chain.from_iterable(lists)]
 
 
 def _has_one_typo(found: Sequence[Suggestion]) -> bool:
@@ -177,29 +188,5 @@ def _has_one_typo(found: Sequence[Suggestion]) -> bool:
     return bool(found) and found[0].tier >= SuggestTier.ONE_TYPO
 
 
-def _near(
-    filtered: Sequence[tuple[MappedSegment, Array, Array]], packed: Array, forms: QueryForms, limit: int, flags: int
-) -> list[Suggestion]:
-    """The best shops of the segments, each with the bitmaps of its removed shops and of those that pass the filters."""
-    if not forms.words:
-        return []
-    found = [
-        suggestion
-        for segment, removed, passing in filtered
-        for suggestion in segment.near(removed, packed, len(forms.texts), passing, limit, flags)
-    ]
-    return sorted(found, key=Suggestion.order)
-
-
 def _may_have_two_errors(forms: QueryForms) -> bool:
     return bool(forms.words) and any(len(text) >= TWO_TYPOS_MIN for text in forms.texts)
-
-
-def _demote_all_but_one(lists: Sequence[list[Suggestion]]) -> None:
-    """Demote all shops of the best tier but the best one, because each segment may have one there (M9)."""
-    first = [some for some in lists if some and some[0].tier == SuggestTier.EQUALS_NAME]
-    if len(first) > 1:
-        best = min(first, key=lambda some: some[0].order())
-        for some in first:
-            if some is not best:
-                some[0] = Suggestion(some[0].shop, SuggestTier.BEGINS_NAME)

@@ -28,10 +28,11 @@ from index_mappings.tiers import ONE_TYPO_MIN
 from shop_directory.typeahead import manifest, segment
 from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
 from shop_directory.typeahead.segment import ARRAYS, POSTING_BITS, Shown
-from shop_directory.typeahead.writing.merging import Input, merge, weight
+from shop_directory.typeahead.writing.merging import Input, merge, weight, weight_of
 from shop_directory.typeahead.writing.segment_file import (
     ABOVE,
     BELOW,
+    MARKS,
     NO_POSTING,
     Bools,
     Contents,
@@ -55,6 +56,8 @@ _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 # The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
 _RUN_SHOPS: Final = 10_000
 _RUN_LETTERS: Final = 4_000_000
+# The maximum number of files that are merged together: many systems allow a process 1,024 open ones.
+_MOST_INPUTS: Final = 500
 
 
 # The stored parts of all documents of a kind, `shops` or `categories`.
@@ -126,9 +129,9 @@ class ShopRun:
         return len(self._shops)
 
     @property
-    def texts(self) -> int:
-        """The number of different texts."""
-        return len(self._codes)
+    def most_weight(self) -> int:
+        """At least the weight of the segment of these shops."""
+        return weight_of(len(self._shops), len(self._codes), self.letters)
 
     def add(self, shop: SegmentShop) -> None:
         """Add a shop."""
@@ -173,7 +176,8 @@ class ShopRun:
             "heads": heads,
             "postings": postings,
             "own_heads": heads_of(np.bincount(owners, minlength=shops)),
-            "own": (by_shop & BELOW).astype(np.int32),
+            "own": (by_shop & BELOW) >> POSTING_BITS,
+            "own_marks": by_shop & MARKS,
             "best_leading": best_tree(best_postings(postings, heads, segment.LEADING)),
             "best_key": best_tree(best_key),
         }
@@ -270,8 +274,8 @@ class TypeaheadBuild:
         """Add a shop with its texts."""
         self._run.add(shop)
         run = self._run
-        is_full = len(run) >= self._run_shops or run.letters >= _RUN_LETTERS or run.texts >= self._store.segment_texts
-        if is_full:
+        is_heavy = run.letters >= _RUN_LETTERS or run.most_weight >= self._store.segment_texts
+        if is_heavy or len(run) >= self._run_shops:
             self._end_run()
 
     def add_category(self, category: CategoryEntry) -> None:
@@ -303,11 +307,14 @@ class TypeaheadBuild:
         """Write and store the segment of some runs, and remove their files."""
         directory = self._store.directory
         use = uses[0]
-        if len(uses) > 1:
+        while len(uses) > 1:
+            # Each file that is mapped is open as well.
+            uses, later = uses[:_MOST_INPUTS], uses[_MOST_INPUTS:]
             use = merge(directory, [Input(open_segment(segment.segment_path(directory, run.name))) for run in uses])
             self._unnamed.add(use.name)
             self._remove(run.name for run in uses)
             return_freed_memory()
+            uses = [*later, use]
         self._store.put(segment.segment_path(directory, use.name))
         return use
 

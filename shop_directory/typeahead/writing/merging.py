@@ -47,6 +47,7 @@ from shop_directory.typeahead.writing.segment_file import (
     inverted,
     letters_of,
     live_shops,
+    mapped,
     open_segment,
     pack_bits,
     spans,
@@ -68,8 +69,10 @@ _BLOCK: Final = 8_000
 _Renumber = Callable[[int, Items], Items]
 # The heads of these lists are int32.
 _LISTS: Final = ("letters", "postings", "own_categories", "ids")
-# A list of this many items counts as one text. So a segment of the maximum weight has fewer than 2^31 of them.
-_ITEMS_OF_A_TEXT: Final = 128
+# A list of this many items counts as one text, and a shop as several texts. So a segment of the maximum weight has
+# fewer than 2^31 items, and fewer shops than a posting can number.
+_ITEMS_OF_A_TEXT: Final = 16
+_TEXTS_OF_A_SHOP: Final = 8
 # The oldest segment is merged as well when more than one in this many of its shops are removed or newer elsewhere.
 _BASE_PART: Final = 4
 _NICENESS: Final = 19
@@ -93,7 +96,12 @@ def weight(contents: Contents) -> int:
     its texts and the items of its lists.
     """
     longest = max(len(contents.arrays[name]) for name in _LISTS)
-    return max(contents.shops, len(contents.arrays["firsts"]), -(-longest // _ITEMS_OF_A_TEXT))
+    return weight_of(contents.shops, len(contents.arrays["firsts"]), longest)
+
+
+def weight_of(shops: int, texts: int, items: int) -> int:
+    """The weight of a number of shops and texts; `items` is the length of the longest list."""
+    return max(_TEXTS_OF_A_SHOP * shops, texts, -(-items // _ITEMS_OF_A_TEXT))
 
 
 def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
@@ -107,8 +115,10 @@ def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
             return stack.enter_context(closing(Spill(directory, ARRAYS[name])))
 
         contents = [entry.segment.contents for entry in inputs]
-        shops = _MergedShops(contents, [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs])
-        texts = _MergedTexts([found.arrays for found in contents], shops.numbers, spill)
+        live = [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs]
+        shops = _MergedShops(contents, live, directory)
+        numbers = [mapped(directory, len(found.arrays["firsts"]), np.dtype(np.int32)) for found in contents]
+        texts = _MergedTexts([found.arrays for found in contents], shops.numbers, numbers, spill)
         arrays: dict[str, Items | Spill] = {**texts.arrays(), **shops.arrays(texts.numbers, spill)}
         return write_segment(directory, shops.count, shops.countries, shops.categories, arrays)
 
@@ -182,11 +192,11 @@ class _MergedShops:
     `numbers` has for each input the new number of each shop; GONE if it is removed.
     """
 
-    def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools]) -> None:
+    def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools], directory: Path) -> None:
         """Number the shops; `live` says for each input whether each shop is current."""
         self._inputs = inputs
         former = [np.flatnonzero(flags).astype(np.int32) for flags in live]
-        ids = np.concatenate([_ids(found.arrays, numbers) for found, numbers in zip(inputs, former, strict=True)])
+        ids = _ids(inputs, former, directory)
         popularities = np.concatenate(
             [found.arrays["popularities"][numbers] for found, numbers in zip(inputs, former, strict=True)]
         )
@@ -194,7 +204,9 @@ class _MergedShops:
         order = np.lexsort((ids, -popularities))
         self.count = len(order)
         self._source_of, self._former_of = sources[order], np.concatenate(former)[order]
-        self._popularities, self._by_id = popularities[order], np.argsort(ids[order]).astype(np.int32)
+        self._popularities, self._by_id = popularities[order], np.empty(self.count, np.int32)
+        self._by_id[order] = np.arange(self.count, dtype=np.int32)
+        self._by_id = self._by_id[np.argsort(ids)]
         self._positions = [np.flatnonzero(self._source_of == source) for source in range(len(inputs))]
         self.numbers = [np.full(len(flags), GONE, np.int32) for flags in live]
         for numbers, positions in zip(self.numbers, self._positions, strict=True):
@@ -213,8 +225,7 @@ class _MergedShops:
         tables = [np.array([slugs.get(slug, GONE) for slug in found.categories], np.int32) for found in self._inputs]
 
         def own(source: int, items: Items) -> Items:
-            renumbered: Items = texts[source][items >> POSTING_BITS] << POSTING_BITS | items & MARKS
-            return renumbered
+            return texts[source][items]
 
         def categories(source: int, items: Items) -> Items:
             return tables[source][items]
@@ -230,6 +241,7 @@ class _MergedShops:
         arrays["category_heads"], arrays["category_shops"] = inverted(heads, items, len(self.categories))
         for heads_name, name, renumber in (
             ("own_heads", "own", own),
+            ("own_heads", "own_marks", same),
             ("shown_ends", "shown", same),
             ("id_ends", "ids", same),
         ):
@@ -270,10 +282,19 @@ class _MergedShops:
         return heads_of(np.concatenate(counts), self._inputs[0].arrays[heads_name].dtype.type)
 
 
-def _ids(arrays: Mapping[str, Items], numbers: Ints) -> Items:
-    starts, ends = arrays["id_ends"][numbers].tolist(), arrays["id_ends"][numbers + 1].tolist()
-    ids = arrays["ids"].tobytes()
-    return np.array([ids[start:end] for start, end in zip(starts, ends, strict=True)], np.bytes_)
+def _ids(inputs: Sequence[Contents], former: Sequence[Ints], directory: Path) -> Items:
+    """The ids of the shops of each input that have these ascending numbers, one input after the other."""
+    width = max(int(np.diff(found.arrays["id_ends"]).max(initial=1)) for found in inputs)
+    ids, position = mapped(directory, sum(map(len, former)), np.dtype(f"S{width}")), 0
+    for found, numbers in zip(inputs, former, strict=True):
+        for low in range(0, len(numbers), _BLOCK):
+            block = numbers[low : low + _BLOCK]
+            starts, ends = (found.arrays["id_ends"][block + after] for after in (0, 1))
+            data = found.arrays["ids"][starts[0] : ends[-1]].tobytes()
+            spans_of = zip((starts - starts[0]).tolist(), (ends - starts[0]).tolist(), strict=True)
+            ids[position : position + len(block)] = [data[start:end] for start, end in spans_of]
+            position += len(block)
+    return ids
 
 
 def _named(found: Contents, live: Bools) -> Iterator[str]:
@@ -294,11 +315,16 @@ class _MergedTexts:
     """The texts of a merge; `numbers` has for each input the new number of each text, or GONE if no shop has it."""
 
     def __init__(
-        self, sources: Sequence[Mapping[str, Items]], shops: Sequence[Ints], spill: Callable[[str], Spill]
+        self,
+        sources: Sequence[Mapping[str, Items]],
+        shops: Sequence[Ints],
+        numbers: Sequence[Ints],
+        spill: Callable[[str], Spill],
     ) -> None:
+        """`numbers` is memory for a number of each text of each input."""
         # For each input its arrays, and the new number of each shop.
         self._sources, self._shops, self._spill = sources, shops, spill
-        self.numbers = [np.full(len(arrays["firsts"]), GONE, np.int32) for arrays in sources]
+        self.numbers = numbers
         self._best_key: Ints = np.zeros(0, np.int32)
 
     def arrays(self) -> dict[str, Items | Spill]:

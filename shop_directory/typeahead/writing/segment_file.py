@@ -83,6 +83,14 @@ class Spill:
             yield chunk
 
 
+def mapped(directory: Path, size: int, dtype: np.dtype[Any]) -> Items:
+    """An array in an unnamed temporary file instead of in memory, which the system can reclaim; its items are zero."""
+    if not size:
+        return np.zeros(0, dtype)
+    with TemporaryFile(dir=directory) as file:
+        return np.asarray(np.memmap(file, dtype, "w+", shape=size))
+
+
 class Contents(NamedTuple):
     """The contents of a segment: `countries` are of the rows of `markets` and `known`, `arrays` those of ARRAYS."""
 
@@ -115,6 +123,8 @@ def _write_array(file: IO[bytes], items: Items | Spill, dtype: str) -> ArrayPosi
     start = file.tell()
     if isinstance(items, Spill):
         file.writelines(items.chunks())
+        # Its space is needed for the arrays that follow.
+        items.close()
     else:
         file.write(np.ascontiguousarray(items, dtype).data)
     return ArrayPosition(start, len(items))

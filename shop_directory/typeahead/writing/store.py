@@ -18,10 +18,10 @@ PART_SUFFIX: Final = ".part"
 GRACE_S: Final = 60.0
 _SUFFIXES: Final = (segment.SUFFIX, manifest.SUFFIX, PART_SUFFIX)
 _COUNTER: Final = itertools.count()
-# A segment of this weight (`merging.weight`) has one and a half to two and a half million shops. Texts and shops are
-# numbered by the 24 bits of an int32 above a posting's marks. Each segment adds its own cost to a request
-# (docs/scale.md), so this is close to that limit.
-_SEGMENT_TEXTS: Final = 16_000_000
+# A segment of this weight (`merging.weight`) has ten to sixteen million shops. Shops are numbered by the 24 bits of an
+# int32 above a posting's marks, and the items of all lists by an int32. Each segment adds its own cost to a request
+# (docs/scale.md), so this is close to these limits.
+_SEGMENT_TEXTS: Final = 128_000_000
 
 
 class TypeaheadStore:

@@ -17,7 +17,7 @@ from index_mappings.documents import ShopDocument, stored_part
 from indexer.jobs.build import build
 from indexer.sinks.embedded.sink import EmbeddedSink
 from indexer.sources.ndjson import NdjsonCatalogue
-from shop_directory.typeahead.manifest import TypeaheadManifest, bitmap_of
+from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest, bitmap_of
 from shop_directory.typeahead.segment import FULL, KEY, LEADING, NAME, REST, WORD, segment_path
 from shop_directory.typeahead.writing import merging
 from shop_directory.typeahead.writing.build import (
@@ -60,6 +60,12 @@ def test_neither_the_order_of_the_shops_nor_the_size_of_the_runs_makes_a_differe
         assert _files(store) == {f"{expected.name}.segment", f"{name}.manifest"}
 
 
+def _weight_alone(shop: ShopDocument) -> int:
+    run = ShopRun()
+    run.add(segment_shop(shop))
+    return run.most_weight
+
+
 @given(lines=catalogues, run_shops=st.integers(1, 9), most=st.integers(1, 200))
 def test_a_build_writes_segments_of_bounded_size_that_together_are_the_one_segment(
     lines: list[dict[str, Any]], run_shops: int, most: int
@@ -76,7 +82,7 @@ def test_a_build_writes_segments_of_bounded_size_that_together_are_the_one_segme
         (covering,) = _manifest(store, name).coverings
         assert _files(store) == {f"{name}.manifest", *(f"{use.name}.segment" for use in covering)}
         segments = [open_segment(segment_path(store.directory, use.name)) for use in covering]
-        alone = max((len(marked_texts(shop)) for shop in shops), default=0)
+        alone = max(map(_weight_alone, shops), default=0)
         assert all(weight(segment.contents) < most + alone for segment in segments)
         if weight(open_segment(segment_path(Path(directory), expected.name)).contents) > most + alone:
             assert len(covering) > 1
@@ -199,6 +205,27 @@ def test_a_merge_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert (list(tmp_path.iterdir()), before[0].stem) == (before, use.name)
 
 
+def test_more_runs_than_may_be_open_are_merged_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    merged: list[int] = []
+
+    def counted(directory: Path, inputs: list[Input]) -> SegmentUse:
+        merged.append(len(inputs))
+        return merge(directory, inputs)
+
+    monkeypatch.setattr("shop_directory.typeahead.writing.build._MOST_INPUTS", 3)
+    monkeypatch.setattr("shop_directory.typeahead.writing.build.merge", counted)
+    store = TypeaheadStore(tmp_path / "typeahead")
+    with closing(TypeaheadBuild(store, run_shops=1)) as building:
+        for shop in _BIRDS:
+            building.add(shop)
+        name = building.finish()
+    expected = written(tmp_path, _BIRDS)
+    assert max(merged) == 3
+    assert len(merged) > 1
+    assert _manifest(store, name).coverings == ((expected,),)
+    assert _files(store) == {f"{expected.name}.segment", f"{name}.manifest"}
+
+
 def _in_memory(shop_id: str, name: str) -> Segment:
     run = ShopRun()
     run.add(segment_shop(named(shop_id, name)))
@@ -233,8 +260,9 @@ def test_the_weight_of_a_segment_is_that_of_its_texts_shops_or_longest_list(shop
         run.add(segment_shop(shop))
     contents = run.contents()
     texts = len({text for shop in _BIRDS[:shops] for text in marked_texts(shop)})
-    assert weight(contents) == texts == len(contents.arrays["firsts"])
-    assert weight(contents._replace(shops=10_000)) == 10_000
+    assert texts == len(contents.arrays["firsts"])
+    assert weight(contents) == max(8 * shops, texts, -(-len(contents.arrays["letters"]) // 16)) <= run.most_weight
+    assert weight(contents._replace(shops=10_000)) == 80_000
     for name in ("letters", "postings", "own_categories", "ids"):
-        long = np.zeros(128 * 10_000 + 1, np.int8)
+        long = np.zeros(16 * 10_000 + 1, np.int8)
         assert weight(contents._replace(arrays={**contents.arrays, name: long})) == 10_001

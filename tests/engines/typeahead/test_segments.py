@@ -34,7 +34,7 @@ _DAMAGE: Final = (
 # Those of which only the size can lead anywhere.
 _SIZED: Final = (
     "firsts", "firsts_0", "firsts_1", "best_leading", "best_key", "best_0", "best_1", "markets", "known",
-    "popularities", "own", "by_id",
+    "popularities", "own", "own_marks", "by_id",
 )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_all_domains_are_listed_whatever_was_in_memory(tmp_path: Path, use: Segm
 
 
 def test_the_damaged_arrays_are_all_that_there_are() -> None:
-    # What is shown is JSON, and suggest requests read no ids: both have bounds of their own.
+    # What is shown is JSON, and any byte may be in an id; `shown_ends` and `id_ends` say how many there are.
     assert {*(name for name, _, _ in _DAMAGE), *_SIZED, "shown", "ids"} == set(ARRAYS)
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from index_mappings.documents import SCHEMA_VERSION, CouponDocument, ShopDocument
 from index_mappings.generations import Stamp, is_generation
-from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build
+from indexer.jobs.build import BuildOptions, BuildSummary, ShrinkError, build, expected_work
 from indexer.jobs.reading import ReadCounts
 from indexer.jobs.update import ChangeCounts
-from indexer.progress import Advance
+from indexer.progress import Advance, Estimate
 from indexer.records.problems import CatalogueError, ProblemLog
 from indexer.sinks.embedded.generation import EmbeddedWriter
 from indexer.sinks.embedded.sink import EmbeddedSink
@@ -53,6 +53,33 @@ def sink(tmp_path: Path) -> EmbeddedSink:
 def _build(sink: Sink, folder: Path, shops: Shops, *, after: timedelta = timedelta()) -> BuildSummary:
     source = NdjsonCatalogue(write_catalogue(folder / "shops.ndjson", shops))
     return build(source, sink, clock=lambda: NOON + after)
+
+
+def test_every_long_stage_of_a_build_is_in_the_estimate_of_its_whole_time(
+    sink: Sink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def begin(self: Estimate, title: str) -> None:
+        shown.append(title)
+        begun(self, title)
+
+    begun = Estimate.begin
+    monkeypatch.setattr(Estimate, "begin", begin)
+    files = {
+        "shops": _world(),
+        "coupons": [coupon("X", "s1")],
+        "offers": [offer("o1", "s1")],
+        "shipping": [shipping("s1")],
+    }
+    source = NdjsonCatalogue(write_catalogue_directory(tmp_path / "catalogue", **files))
+    build(source, sink, clock=lambda: NOON)
+    expected = list(expected_work(source, dry_run=False))
+    quick = {"Indexing categories", "Writing out categories", "Publishing"}
+    titles = [title for title in shown if title not in quick]
+    assert {"Reading shops", "Sorting the records", "Indexing shops", "Verifying"} <= set(titles)
+    # In this order, because a stage that begins ends those before it.
+    assert titles == [title for title in expected if title in titles]
 
 
 def _world() -> list[dict[str, Any]]:
