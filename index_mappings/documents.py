@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_
 from index_mappings.hosts import country_of
 
 # Raised with every change of a document, a role or the text pipeline: a service reads no other version (G4).
-SCHEMA_VERSION: Final = 22
+SCHEMA_VERSION: Final = 23
 
 # In `markets`: the shop passes every country filter, because it sells world-wide or states no market (M7).
 ANY_MARKET: Final = "*"

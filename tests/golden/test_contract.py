@@ -38,6 +38,7 @@ from shop_directory.search.plan import (
 )
 from shop_directory.search.protocol import CouponQuery, Position
 from shop_directory.search.shop_details import coupon_plans, withheld_reasons
+from shop_directory.typeahead.segment import ARRAYS
 from tests.golden.golden import DIRECTORY, assert_golden
 from tests.support.catalogues import shop as line_of
 
@@ -108,6 +109,7 @@ def test_the_schema_version_belongs_to_this_fingerprint_of_the_contract() -> Non
         "han": fold("".join(map(chr, range(0x4E00, 0xA000)))),
         "forms": [asdict(shop_forms(*shop)) for shop in SHOPS],
         "rank": [rank_key(popularity, "s") for popularity in (None, 0.5, 7.0)],
+        "segment": dict(ARRAYS),
         # Of a name that is longer than the longest run and prefix.
         "terms": [
             {name: sorted(value) for name, value in values.items() if isinstance(value, list)}
