@@ -27,8 +27,8 @@ import pytest
 _TESTS: Final = Path(__file__).parent
 # What these assert depends on how busy the machine is, or they make it busy.
 _ALONE: Final = tuple(_TESTS / name for name in ("processes/load", "rules/indistinguishable/test_timing.py"))
-# Only this file there waits, and asserts nothing about time.
-_SHARING: Final = (_TESTS / "processes" / "load" / "test_workers.py",)
+# These files there wait, and assert nothing about how long something takes.
+_SHARING: Final = tuple(_TESTS / "processes" / "load" / name for name in ("test_ending.py", "test_workers.py"))
 _SERIAL: Final = (_TESTS / "processes", *_ALONE)
 _FAST: Final = tuple(_TESTS / name for name in ("golden", "rules", "unit"))
 # Judges from outside, which take long; what is generated is asked in other tests as well.

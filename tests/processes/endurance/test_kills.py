@@ -1,6 +1,6 @@
 """SIGKILL at any point of a build, of a publish and of following: what is live answers whole, the next job succeeds.
 
-Two kills of each kind and engine; SHOP_DIRECTORY_INDEX_KILLS=30 is the long form (a third of it for each kind).
+One kill of each kind and engine; SHOP_DIRECTORY_INDEX_KILLS=30 is the long form (a third of it for each kind).
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from tests.rules.backends.asking import find, suggest
 
 pytestmark = pytest.mark.slow
 
-KILLS: Final = -(-int(os.environ.get("SHOP_DIRECTORY_INDEX_KILLS", "6")) // 3)
+KILLS: Final = -(-int(os.environ.get("SHOP_DIRECTORY_INDEX_KILLS", "3")) // 3)
 SHOPS: Final = 300
 FOLLOWED_SHOPS: Final = 25
 JOB_BOUND_S: Final = 120.0

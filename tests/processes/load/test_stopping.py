@@ -3,7 +3,6 @@
 Two stops; SHOP_DIRECTORY_STOPS=10 is the long form.
 """
 
-import json
 import os
 import signal
 import socket
@@ -11,9 +10,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +21,9 @@ from service.redis.access import RedisAccess
 from service.reports.opening import QueueSettings
 from tests.processes.endurance.worlds import Location
 from tests.processes.load.plan import Plan, load
-from tests.processes.load.questions import http, report_code, usual
+from tests.processes.load.questions import report_code, usual
 from tests.processes.load.test_workers import lines_of, started
-from tests.support.callers import in_redis, issue, issue_in_redis, stored_in
+from tests.support.callers import in_redis, issue_in_redis, stored_in
 from tests.support.service_process import Service, serving
 
 STOPS: Final = int(os.environ.get("SHOP_DIRECTORY_STOPS", "2"))
@@ -82,58 +80,6 @@ def test_no_request_is_cut_when_services_are_stopped_in_turn_under_load(
     of_reports = {f"LOAD-{row.number:08d}" for row in result.rows if questions[row.question].numbered}
     assert of_reports
     assert {code: stored[code] for code in of_reports} == dict.fromkeys(of_reports, 1)
-
-
-@contextmanager
-def a_report_on_its_way(service: Service, token: str, code: str) -> Iterator[socket.socket]:
-    """The head of a report and half of its body are sent; the rest is for the test to send."""
-    body = json.dumps({"shop_domain": "s3", "code": code, "reason": "invalid"})
-    request = http("POST", "/tool/report_code", body, {"x-api-token": token}).encode()
-    rest = len(body) - 10
-    with socket.create_connection(("127.0.0.1", service.port), timeout=END_S) as caller:
-        caller.sendall(request[:-rest])
-        time.sleep(0.2)
-        yield caller
-        caller.sendall(request[-rest:])
-        came = b""
-        while some := caller.recv(65_536):
-            came += some
-        assert came.startswith(b"HTTP/1.1 200 ")
-        assert b"connection: close" in came
-
-
-@pytest.mark.rule("O1", "Q5")
-def test_a_report_whose_rest_comes_after_the_signal_is_answered_and_stored(embedded: Location, tmp_path: Path) -> None:
-    settings = {**embedded.settings(), "DRAIN_SECONDS": str(DRAIN_S)}
-    with serving(tmp_path / "service", settings) as service:
-        token = issue(service.tokens).text
-        with a_report_on_its_way(service, token, "DRAINING"), a_report_on_its_way(service, token, "DRAINED"):
-            service.signal(signal.SIGTERM)
-            time.sleep(DRAIN_S + 0.5)
-        assert service.ended() == 0
-    assert stored_codes(QueueSettings(path=service.reports)) == {"DRAINING": 1, "DRAINED": 1}
-
-
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.redis)])
-@pytest.mark.parametrize("signals", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT,)], ids=["term twice", "int"])
-def test_a_second_sigterm_or_a_sigint_ends_it_without_draining(
-    embedded: Location,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    workers: int,
-    signals: tuple[signal.Signals, ...],
-) -> None:
-    settings = {**embedded.settings(), "DRAIN_SECONDS": "60"}
-    if workers > 1:
-        settings |= in_redis(request.getfixturevalue("redis_url"), "ending")
-    with serving(tmp_path / "service", settings, options=("--workers", str(workers))) as service:
-        began = time.monotonic()
-        for number in signals:
-            service.signal(number)
-            time.sleep(1.0)
-        service.ended()
-        assert time.monotonic() - began < 10.0
-        assert service.wrong_lines() == []
 
 
 @pytest.mark.redis
