@@ -84,11 +84,15 @@ class Spill:
 
 
 def mapped(directory: Path, size: int, dtype: np.dtype[Any]) -> Items:
-    """An array in an unnamed temporary file instead of in memory, which the system can reclaim; its items are zero."""
+    """An array of zeros in an unnamed temporary file, whose memory the system can reclaim; OSError on a full disk."""
     if not size:
         return np.zeros(0, dtype)
     with TemporaryFile(dir=directory) as file:
-        return np.asarray(np.memmap(file, dtype, "w+", shape=size))
+        # Written first: a mapped page for which the disk has no room ends the process.
+        for left in range(size * dtype.itemsize, 0, -_COPY_BYTES):
+            file.write(bytes(min(left, _COPY_BYTES)))
+        file.flush()
+        return np.asarray(np.memmap(file, dtype, "r+", shape=size))
 
 
 class Contents(NamedTuple):

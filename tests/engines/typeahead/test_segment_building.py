@@ -28,16 +28,24 @@ from shop_directory.typeahead.writing.build import (
     stored_segment_shop,
 )
 from shop_directory.typeahead.writing.merging import Input, merge, rounds, weight
-from shop_directory.typeahead.writing.segment_file import Segment, open_segment, write_segment
+from shop_directory.typeahead.writing.segment_file import Segment, mapped, open_segment, write_segment
 from shop_directory.typeahead.writing.store import TypeaheadStore
 from tests.engines.typeahead.segmented import named, projected, written
 from tests.rules.backends.strategies import catalogues
 from tests.support.catalogues import shop as line_of
 from tests.support.catalogues import write_catalogue_directory
+from tests.support.real.disks import small_disk
 
 _BIRDS = [named(f"s{number}", name, popularity) for number, (name, popularity) in enumerate(
     (("Kestrel Bird", 3.0), ("Kestrel", None), ("Wren & Owl", 2.0), ("Müller 緑", 2.0), ("???", 0.0))
 )]  # fmt: skip
+
+
+def test_an_array_in_a_file_is_an_error_on_a_full_disk_and_does_not_end_the_process(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        assert mapped(disk.folder, 1_000, np.dtype(np.int32)).tolist() == [0] * 1_000
+        with pytest.raises(OSError, match="No space left on device"):
+            mapped(disk.folder, 1_000_000, np.dtype(np.int32))
 
 
 def _shops(lines: list[dict[str, Any]]) -> list[ShopDocument]:
