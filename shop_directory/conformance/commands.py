@@ -93,13 +93,13 @@ def _report(found: "Run", secrets: Sequence[str | None], *, as_json: bool) -> No
     from rich.console import Console
 
     from shop_directory.conformance.report import print_run, run_document
-    from shop_directory.conformance.rule import Outcome
+    from shop_directory.conformance.rule import RuleOutcome
 
     if as_json:
         print(json.dumps(run_document(found, secrets), ensure_ascii=False))
     else:
         print_run(found, secrets, Console())
-    if found.of(Outcome.FAILED):
+    if found.of(RuleOutcome.FAILED):
         raise typer.Exit(ExitCode.BAD_INPUT)
     if found.unfinished:
         end_command(ExitCode.UNAVAILABLE, "Not every rule could be checked; the report has the reasons.")

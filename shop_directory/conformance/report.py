@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shop_directory.conformance.rule import Outcome, Rule, Verdict
+from shop_directory.conformance.rule import Rule, RuleOutcome, Verdict
 from shop_directory.conformance.run import Run
 
 _LABELS: Final = {
-    Outcome.PASSED: Text("passed", "green"),
-    Outcome.FAILED: Text("FAILED", "bold red"),
-    Outcome.NOT_SEEN: Text("not seen", "yellow"),
-    Outcome.NOT_ASKED: Text("not asked", "dim"),
+    RuleOutcome.PASSED: Text("passed", "green"),
+    RuleOutcome.FAILED: Text("FAILED", "bold red"),
+    RuleOutcome.NOT_SEEN: Text("not seen", "yellow"),
+    RuleOutcome.NOT_ASKED: Text("not asked", "dim"),
 }
 _HIDDEN: Final = "[hidden]"
 Redact = Callable[[str], str]
@@ -30,7 +30,7 @@ def run_document(run: Run, secrets: Iterable[str | None]) -> dict[str, Any]:
         "base": run.base,
         "requests": run.requests,
         "waited_seconds": round(run.waited, 1),
-        "counts": {outcome.value: len(run.of(outcome)) for outcome in Outcome},
+        "counts": {outcome.value: len(run.of(outcome)) for outcome in RuleOutcome},
         "rules": [_record(verdict, redact) for verdict in run.verdicts],
     }
 
@@ -48,17 +48,17 @@ def print_run(run: Run, secrets: Iterable[str | None], console: Console) -> None
     redact = _redactor(secrets)
     table = Table("rule", "outcome", "statement", title=Text(f"Shop Directory at {run.base}"), title_justify="left")
     for verdict in run.verdicts:
-        needed = "needed: " if verdict.outcome is Outcome.NOT_SEEN else ""
+        needed = "needed: " if verdict.outcome is RuleOutcome.NOT_SEEN else ""
         reason = f"\n({needed}{redact(verdict.reason)})" if verdict.reason else ""
         table.add_row(verdict.rule.id, _LABELS[verdict.outcome], Text.assemble(verdict.rule.statement, (reason, "dim")))
     console.print(table)
-    for verdict in run.of(Outcome.FAILED):
+    for verdict in run.of(RuleOutcome.FAILED):
         console.print(Text(f"\n{verdict.rule.id}: {verdict.rule.statement}", "bold red"))
         lines = Table.grid(padding=(0, 2))
         for name, text in asdict(verdict.finding).items() if verdict.finding else ():
             lines.add_row(f"  {name}", Text(redact(text)))
         console.print(lines)
-    counts = ", ".join(f"{len(run.of(outcome))} {_LABELS[outcome].plain}" for outcome in Outcome)
+    counts = ", ".join(f"{len(run.of(outcome))} {_LABELS[outcome].plain}" for outcome in RuleOutcome)
     waited = f" Waited {run.waited:.0f} s for the quota; a token raises it." if run.waited else ""
     console.print(Text(f"\n{len(run.verdicts)} rules: {counts}. {run.requests} requests.{waited}"))
 

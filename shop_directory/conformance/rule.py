@@ -37,7 +37,7 @@ class Need(StrEnum):
     WRITE = "--write"
 
 
-class Outcome(StrEnum):
+class RuleOutcome(StrEnum):
     """The result of checking a rule."""
 
     PASSED = "passed"
@@ -65,7 +65,7 @@ class Verdict:
     """
 
     rule: Rule
-    outcome: Outcome
+    outcome: RuleOutcome
     finding: Finding | None = None
     reason: str | None = None
     out_of_budget: bool = False

@@ -15,7 +15,7 @@ from shop_directory.conformance.exchange import (
     Request,
     RuleBrokenError,
 )
-from shop_directory.conformance.rule import Need, Outcome, Rule, Verdict
+from shop_directory.conformance.rule import Need, Rule, RuleOutcome, Verdict
 from shop_directory.conformance.service_under_test import ServiceUnderTest, Subjects, explore
 
 
@@ -46,7 +46,7 @@ class Run:
     requests: int
     waited: float
 
-    def of(self, outcome: Outcome) -> tuple[Verdict, ...]:
+    def of(self, outcome: RuleOutcome) -> tuple[Verdict, ...]:
         """The verdicts of this outcome."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome is outcome)
 
@@ -104,9 +104,9 @@ async def _check_all(service: ServiceUnderTest, rules: Sequence[Rule], given: fr
 
 async def _check(service: ServiceUnderTest, rule: Rule, given: frozenset[Need]) -> Verdict:
     if missing := sorted(rule.needs - given):
-        return Verdict(rule, Outcome.NOT_ASKED, reason=f"needs {' and '.join(missing)}")
+        return Verdict(rule, RuleOutcome.NOT_ASKED, reason=f"needs {' and '.join(missing)}")
     verdict = await _verdict(service, rule)
-    if verdict.outcome is not Outcome.FAILED or rule.alone:
+    if verdict.outcome is not RuleOutcome.FAILED or rule.alone:
         return verdict
     # A generation may have been published between two responses: a broken rule is broken again with fresh responses.
     try:
@@ -123,14 +123,14 @@ async def _verdict(service: ServiceUnderTest, rule: Rule) -> Verdict:
         for step in rule.steps:
             await step(service)
     except RuleBrokenError as error:
-        return Verdict(rule, Outcome.FAILED, finding=error.finding)
+        return Verdict(rule, RuleOutcome.FAILED, finding=error.finding)
     except NothingToSeeError as error:
-        return Verdict(rule, Outcome.NOT_SEEN, reason=str(error))
+        return Verdict(rule, RuleOutcome.NOT_SEEN, reason=str(error))
     except NotAskedError as error:
-        return Verdict(rule, Outcome.NOT_ASKED, reason=str(error), out_of_budget=True)
+        return Verdict(rule, RuleOutcome.NOT_ASKED, reason=str(error), out_of_budget=True)
     except Exception as error:  # noqa: BLE001 - no response, however malformed, may end the run
         finding = Finding(
             "several requests", "responses that can be read", f"one that cannot be ({type(error).__name__})"
         )
-        return Verdict(rule, Outcome.FAILED, finding=finding)
-    return Verdict(rule, Outcome.PASSED)
+        return Verdict(rule, RuleOutcome.FAILED, finding=finding)
+    return Verdict(rule, RuleOutcome.PASSED)

@@ -27,7 +27,7 @@ from shop_directory.typeahead.kernel.arrays import (
 TIER_BITS: Final = 4
 
 
-class Segment(NamedTuple):
+class SearchedSegment(NamedTuple):
     """One segment, and which of its shops a request may find: `passing` and `removed` are as `Ranking` describes them.
 
     `known` is a bitmap of the shops that are known to sell in the country; empty without a country.
@@ -64,7 +64,7 @@ _RANKS: Final = ROW - 2 - 2 * len(Ranks._fields)
 
 
 @inner
-def segment_at(table: Longs, filters: Longs, meant: Array, number: int, barred: int) -> Segment:
+def segment_at(table: Longs, filters: Longs, meant: Array, number: int, barred: int) -> SearchedSegment:
     """A segment by its number; `barred` as of `Texts`."""
     row, filtered = ROW * number, FILTERS * number
     texts = texts_at(table, row, barred)
@@ -75,7 +75,7 @@ def segment_at(table: Longs, filters: Longs, meant: Array, number: int, barred: 
         Meanings(ints_at(table, row + 38), ints_at(table, row + 40), own_meant),
     )
     passing, known = ints_at(filters, filtered), ints_at(filters, filtered + 2)
-    return Segment(texts, carried, passing, known, ints_at(table, row + ROW - 2))
+    return SearchedSegment(texts, carried, passing, known, ints_at(table, row + ROW - 2))
 
 
 @inner

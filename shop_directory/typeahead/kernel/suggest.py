@@ -29,7 +29,7 @@ from shop_directory.typeahead.kernel.ranking import add_range, collect_marked, c
 from shop_directory.typeahead.kernel.segments import (
     FILTERS,
     TIER_BITS,
-    Segment,
+    SearchedSegment,
     keep_best_first,
     merge_found,
     segment_at,
@@ -59,7 +59,7 @@ _RANGES: Final = 192
 # Rows of the edit distance to the longest query.
 _DEPTH: Final = SUGGEST_CUT + MAX_ERRORS + 1
 SCRATCH: Final = 5 * _RANGES + (CELLS + 3) * _DEPTH
-# The columns of `State.named`.
+# The columns of `Findings.named`.
 _NAMED: Final = 5
 
 _EQUALS: Final = int(SuggestTier.EQUALS_NAME)
@@ -72,7 +72,7 @@ _TWO_TYPOS: Final = int(SuggestTier.TWO_TYPOS)
 _HALF: Final = int(SuggestTier.HALF_OF_WORDS)
 
 
-class Request(NamedTuple):
+class KernelRequest(NamedTuple):
     """A request, as the kernel takes it.
 
     Attributes:
@@ -88,7 +88,7 @@ class Request(NamedTuple):
     flags: int
 
 
-class State(NamedTuple):
+class Findings(NamedTuple):
     """What a request has found so far, in each segment: the best shops, with their tiers, and their number.
 
     `named` are ranges of texts, as those of `Scratch`, that begin with a form of the query, or equal one in the fifth
@@ -103,13 +103,13 @@ class State(NamedTuple):
 
 
 @inner
-def state_of(memory: Array, segments: int, limit: int, forms: int) -> State:
-    """Divide memory, which has the size of `state_size`."""
+def findings_of(memory: Array, segments: int, limit: int, forms: int) -> Findings:
+    """Divide memory, which has the size of `findings_size`."""
     tiers = segments * limit
     counts = 2 * tiers
     named = counts + segments
     sizes = named + segments * forms * _NAMED
-    return State(
+    return Findings(
         memory[:tiers].reshape((segments, limit)),
         memory[tiers:counts].reshape((segments, limit)),
         memory[counts:named],
@@ -119,8 +119,8 @@ def state_of(memory: Array, segments: int, limit: int, forms: int) -> State:
 
 
 @inner
-def state_size(segments: int, limit: int, forms: int) -> int:
-    """The number of items of a state."""
+def findings_size(segments: int, limit: int, forms: int) -> int:
+    """The number of items of findings."""
     return segments * (2 * limit + forms * _NAMED + 3)
 
 
@@ -150,12 +150,14 @@ def bounds_of(query: Array, memory: Array) -> Ranges:
 
 
 @inner
-def collect_found(table: Longs, filters: Longs, meant: Array, request: Request, scratch: Scratch, state: State) -> None:
+def collect_found(
+    table: Longs, filters: Longs, meant: Array, request: KernelRequest, scratch: Scratch, findings: Findings
+) -> None:
     """Find the best shops of each segment, tier by tier, until all segments together have enough.
 
     With NEAR only those of the tiers 3 and 2 (M6).
     """
-    counts, limit = state.counts, state.found.shape[1]
+    counts, limit = findings.counts, findings.found.shape[1]
     counts[:] = 0
     tier = _TWO_TYPOS if request.flags & TWO_ERRORS else _ONE_TYPO if request.flags & NEAR else _EQUALS
     if not request.forms:
@@ -170,20 +172,31 @@ def collect_found(table: Longs, filters: Longs, meant: Array, request: Request, 
         for number in range(len(counts)):
             if counts[number] < limit:
                 segment = segment_at(table, filters, meant, number, barred)
-                _collect_tiers(segment, request, tier, end, scratch, state, number)
+                _collect_tiers(segment, request, tier, end, scratch, findings, number)
             total += counts[number]
         if tier == _EQUALS and total > 1 and len(counts) > 1 and request.flags & SHORT:
-            total = keep_best_first(table, state.found, counts)
+            total = keep_best_first(table, findings.found, counts)
         tier = end - 1
 
 
 @inner
 def _collect_tiers(
-    segment: Segment, request: Request, tier: int, end: int, scratch: Scratch, state: State, number: int
+    segment: SearchedSegment,
+    request: KernelRequest,
+    tier: int,
+    end: int,
+    scratch: Scratch,
+    findings: Findings,
+    number: int,
 ) -> None:
     """Find the best shops of one segment in the tiers down to `end`, until there are enough."""
-    found, tiers, named, sizes = state.found[number], state.tiers[number], state.named[number], state.sizes[number]
-    count = state.counts[number] + 0  # an int64, as all other functions take it
+    found, tiers, named, sizes = (
+        findings.found[number],
+        findings.tiers[number],
+        findings.named[number],
+        findings.sizes[number],
+    )
+    count = findings.counts[number] + 0  # an int64, as all other functions take it
     if tier == _EQUALS:
         _look_up(segment.texts, request, named, sizes)
     while tier >= end and count < len(found):
@@ -200,11 +213,11 @@ def _collect_tiers(
             count = min(count, 1)
         tiers[better:count] = tier
         tier -= 1
-    state.counts[number] = count
+    findings.counts[number] = count
 
 
 @inner
-def _look_up(texts: Texts, request: Request, named: Ranges, sizes: Array) -> None:
+def _look_up(texts: Texts, request: KernelRequest, named: Ranges, sizes: Array) -> None:
     """Look up the texts that begin with or equal a form of the query."""
     offsets = texts.lookup.offsets
     equals = range_count = 0
@@ -223,8 +236,8 @@ def _look_up(texts: Texts, request: Request, named: Ranges, sizes: Array) -> Non
 
 @inner
 def _collect_named(
-    segment: Segment,
-    request: Request,
+    segment: SearchedSegment,
+    request: KernelRequest,
     tier: int,
     ranges: Ranges,
     sizes: Array,
@@ -270,7 +283,9 @@ def _collect_equal(texts: Texts, ranges: Ranges, equals: int, mark: int, ranking
 
 
 @inner
-def _collect_lower(segment: Segment, request: Request, tier: int, scratch: Scratch, ranking: Ranking) -> int:
+def _collect_lower(
+    segment: SearchedSegment, request: KernelRequest, tier: int, scratch: Scratch, ranking: Ranking
+) -> int:
     """Insert the shops of one of the tiers 4 to 0."""
     texts, carried, query, bounds = segment.texts, segment.carried, request.query, request.bounds
     words, count = bounds[request.forms :], ranking.better
@@ -292,7 +307,7 @@ def _collect_lower(segment: Segment, request: Request, tier: int, scratch: Scrat
 
 @inner
 def _collect_misspelt(
-    texts: Texts, request: Request, errors: int, scratch: Scratch, ranking: Ranking, count: int
+    texts: Texts, request: KernelRequest, errors: int, scratch: Scratch, ranking: Ranking, count: int
 ) -> int:
     """Insert the shops with a key that has a prefix one or two errors away; with NEAR, with such a full form (M6)."""
     mark = ANY_FULL if request.flags & NEAR else KEY
@@ -318,8 +333,8 @@ def _collect_most_popular(texts: Texts, ranking: Ranking) -> int:
 
 
 # Arguments of `suggest`: `table` and `filters` name arrays of each segment (`segments`); `query`, `forms` and `flags`
-# are as `Request` describes them; if there are several words, the query's first two forms (X3) are the spaced and the
-# joined one. Without forms the most popular shops are requested. `meant` is empty, or a list of lists with what
+# are as `KernelRequest` describes them; if there are several words, the query's first two forms (X3) are the spaced and
+# the joined one. Without forms the most popular shops are requested. `meant` is empty, or a list of lists with what
 # `Meanings` describes, for each segment. With one segment the answer is its entries; with several, each entry is
 # followed by the number of its segment. With BEGUN the answer is the number of the first text of the only segment that
 # begins with the query, and the end of these.
@@ -334,7 +349,7 @@ def suggest_entry(source: str) -> Callable[[Longs, Longs, Array, int, Array, int
         """The best shops for a suggest request, or those that a misspelt query may mean: entries (see TIER_BITS)."""
         _ = source
         segments = len(filters) // FILTERS
-        size = state_size(segments, limit, forms)
+        size = findings_size(segments, limit, forms)
         scratch, merged = size + 2 * len(query), size + 2 * len(query) + SCRATCH
         # All memory of the request is one array; it is returned, so it outlives the views of it.
         whole = np.empty(merged + 2 * limit, np.int32)
@@ -343,10 +358,10 @@ def suggest_entry(source: str) -> Callable[[Longs, Longs, Array, int, Array, int
             texts = texts_at(lent_table, 0, 0)
             whole[0], whole[1] = prefix_range(texts.lookup, IN_ORDER, lent_query, 0, len(query))
             return whole[:2]
-        request = Request(lent_query, bounds_of(lent_query, memory[size:scratch]), forms, flags)
-        state = state_of(memory, segments, limit, forms)
-        collect_found(lent_table, borrowed(filters), borrowed(meant), request, scratch_of(memory[scratch:]), state)
-        found, tiers, counts = state.found, state.tiers, state.counts
+        request = KernelRequest(lent_query, bounds_of(lent_query, memory[size:scratch]), forms, flags)
+        findings = findings_of(memory, segments, limit, forms)
+        collect_found(lent_table, borrowed(filters), borrowed(meant), request, scratch_of(memory[scratch:]), findings)
+        found, tiers, counts = findings.found, findings.tiers, findings.counts
         if segments == 1:
             for position in range(counts[0]):
                 found[0, position] = found[0, position] << TIER_BITS | tiers[0, position]

@@ -41,7 +41,7 @@ _TIER: Final = (1 << TIER_BITS) - 1
 _LAST_LETTER: Final = 0x10FFFF
 _WORD: Final = 32
 # The filters of a request that has none, for one segment.
-EVERYWHERE: Final = read_only(np.zeros(FILTERS, np.int64))
+_EVERYWHERE: Final = read_only(np.zeros(FILTERS, np.int64))
 
 SegmentArrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -68,6 +68,8 @@ class MappedSegment:
         self.cache: dict[int, Suggestion] = {}
         samples = np.concatenate([parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")])
         self._parts = {**parts, "samples": samples}
+        # Of this segment alone, with no shop removed.
+        self._table = read_only(np.array(self.row(NOTHING), np.int64))
         self._countries = {country: number for number, country in enumerate(header.countries)}
         self._categories = {slug: number for number, slug in enumerate(header.categories)}
 
@@ -126,8 +128,7 @@ class MappedSegment:
     def _shops_with_key_prefix(self, text: str) -> Array:
         """The numbers of the shops with a key that begins with a text, in any order, with repeats."""
         query = np.frombuffer(text.encode("utf-32-le"), np.int32)
-        table = read_only(np.array(self.row(NOTHING), np.int64))
-        first, end = suggest(table, EVERYWHERE, query, 0, NOTHING, 1, BEGUN).tolist()
+        first, end = suggest(self._table, _EVERYWHERE, query, 0, NOTHING, 1, BEGUN).tolist()
         heads, postings = self._parts["heads"], self._parts["postings"]
         found = postings[heads[first] : heads[end]]
         numbers: Array = found[found & KEY != 0] >> POSTING_BITS

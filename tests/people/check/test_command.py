@@ -24,7 +24,7 @@ from shop_directory.command_line import command_line
 from shop_directory.conformance.bounds import Bounds
 from shop_directory.conformance.exchange import Client
 from shop_directory.conformance.report import print_run, run_document
-from shop_directory.conformance.rule import Outcome
+from shop_directory.conformance.rule import RuleOutcome
 from shop_directory.conformance.rules import RULES, UNSEEN
 from shop_directory.conformance.run import NoServiceError, RunOptions, run
 from tests.people.check.breaking import ANY, Answered, Changed, answering, more, rewriting, turn
@@ -324,7 +324,7 @@ HOSTILE = {
 def test_a_hostile_body_breaks_rules_and_not_the_run(stage: Stage, body: bytes) -> None:
     rules = [rule for rule in RULES if rule.id in {"I9", "I11", "I54"}]
     found = stage.check(rules, answering("/tool/get_shop", bodied(body)))
-    assert len(found.of(Outcome.FAILED)) == len(rules)
+    assert len(found.of(RuleOutcome.FAILED)) == len(rules)
     assert len(json.dumps(run_document(found, ()))) < 10_000
 
 
@@ -336,8 +336,8 @@ def test_hostile_bodies_everywhere_but_at_one_tool_leave_every_rule_judged(stage
 
     found = stage.check(wrap=answering(ANY, change, None))
     assert len(found.verdicts) == len(RULES)
-    assert len(found.of(Outcome.FAILED)) > len(RULES) / 2
-    assert [verdict for verdict in found.of(Outcome.FAILED) if verdict.finding is None] == []
+    assert len(found.of(RuleOutcome.FAILED)) > len(RULES) / 2
+    assert [verdict for verdict in found.of(RuleOutcome.FAILED) if verdict.finding is None] == []
 
 
 def test_what_came_is_shown_as_text_without_control_characters_and_without_credentials(stage: Stage) -> None:
@@ -350,7 +350,7 @@ def test_what_came_is_shown_as_text_without_control_characters_and_without_crede
 
     rules = [rule for rule in RULES if rule.id in {"I9", "I54"}]
     found = stage.check(rules, answering("/tool/get_shop", change))
-    assert [verdict.outcome for verdict in found.verdicts] == [Outcome.FAILED, Outcome.FAILED]
+    assert [verdict.outcome for verdict in found.verdicts] == [RuleOutcome.FAILED, RuleOutcome.FAILED]
     shown = io.StringIO()
     print_run(found, (token,), Console(width=200, file=shown, color_system=None))
     printed = shown.getvalue() + json.dumps(run_document(found, (token,)), ensure_ascii=False)
@@ -382,7 +382,7 @@ def test_every_nth_refusal_is_waited_for_and_breaks_no_rule(stage: Stage) -> Non
             answered.set_header(b"retry-after", b"0")
 
     found = stage.check(READING, lambda app: Changed(app, after=after), RunOptions(stage.options.base))
-    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
+    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(RuleOutcome.FAILED)] == []
     # "0" is a short wait all the same, so that a service that means no good is not asked without a pause.
     assert 0.1 <= found.waited <= 0.3
     assert counted == found.requests
@@ -435,8 +435,10 @@ def test_equal_questions_of_different_rules_are_asked_once(stage: Stage) -> None
 def test_a_run_sends_no_more_requests_than_it_may_and_says_what_it_left(stage: Stage) -> None:
     options = replace(stage.options, bounds=Bounds(requests=60))
     found = stage.check(RULES, options=options)
-    left = [verdict for verdict in found.of(Outcome.NOT_ASKED) if verdict.reason == "the run has sent its 60 requests"]
-    assert (found.requests, found.unfinished, found.of(Outcome.FAILED)) == (60, True, ())
+    left = [
+        verdict for verdict in found.of(RuleOutcome.NOT_ASKED) if verdict.reason == "the run has sent its 60 requests"
+    ]
+    assert (found.requests, found.unfinished, found.of(RuleOutcome.FAILED)) == (60, True, ())
     assert len(left) > len(RULES) / 2
 
 
@@ -451,7 +453,7 @@ def test_what_differs_once_only_because_the_catalogue_changed_is_asked_again(sta
 
     rules = [rule for rule in RULES if rule.id == "I21"]
     found = stage.check(rules, answering("/tool/find_shop", once))
-    assert [verdict.outcome for verdict in found.verdicts] == [Outcome.PASSED]
+    assert [verdict.outcome for verdict in found.verdicts] == [RuleOutcome.PASSED]
 
 
 def test_a_list_of_all_coupons_that_is_not_handed_out_is_not_seen_and_single_shops_are_judged(stage: Stage) -> None:
@@ -462,9 +464,9 @@ def test_a_list_of_all_coupons_that_is_not_handed_out_is_not_seen_and_single_sho
     rules = [rule for rule in RULES if rule.id in {"I16", "I18", "I20", "I39", "I56"}]
     found = stage.check(rules, answering("/tool/list_coupons", too_many))
     assert [(verdict.rule.id, verdict.outcome) for verdict in found.verdicts] == [
-        ("I16", Outcome.PASSED),
-        ("I18", Outcome.PASSED),
-        ("I20", Outcome.PASSED),
-        ("I39", Outcome.PASSED),
-        ("I56", Outcome.NOT_SEEN),
+        ("I16", RuleOutcome.PASSED),
+        ("I18", RuleOutcome.PASSED),
+        ("I20", RuleOutcome.PASSED),
+        ("I39", RuleOutcome.PASSED),
+        ("I56", RuleOutcome.NOT_SEEN),
     ]

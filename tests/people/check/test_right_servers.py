@@ -20,7 +20,7 @@ from service.settings.service import Settings
 from service.tools.registry import REGISTRY
 from service.tools.request import RequestT, validated
 from service.tools.tool import ToolAnswer
-from shop_directory.conformance.rule import Need, Outcome
+from shop_directory.conformance.rule import Need, RuleOutcome
 from shop_directory.conformance.rules import RULES, UNSEEN
 from shop_directory.conformance.rules.calls import BEYOND
 from shop_directory.conformance.run import Run, RunOptions, run
@@ -104,21 +104,21 @@ def run_of_world(request: pytest.FixtureRequest, stage: Stage, sample_index: Pat
     indirect=["run_of_world"],
 )
 def test_no_rule_is_broken_on_any_world(run_of_world: Run, not_seen: set[str], not_asked: set[str]) -> None:
-    outcomes = {outcome: {verdict.rule.id for verdict in run_of_world.of(outcome)} for outcome in Outcome}
-    assert [(verdict.rule.id, verdict.finding) for verdict in run_of_world.of(Outcome.FAILED)] == []
-    assert (outcomes[Outcome.NOT_SEEN], outcomes[Outcome.NOT_ASKED]) == (not_seen, not_asked)
-    assert outcomes[Outcome.PASSED] == ALL - not_seen - not_asked
+    outcomes = {outcome: {verdict.rule.id for verdict in run_of_world.of(outcome)} for outcome in RuleOutcome}
+    assert [(verdict.rule.id, verdict.finding) for verdict in run_of_world.of(RuleOutcome.FAILED)] == []
+    assert (outcomes[RuleOutcome.NOT_SEEN], outcomes[RuleOutcome.NOT_ASKED]) == (not_seen, not_asked)
+    assert outcomes[RuleOutcome.PASSED] == ALL - not_seen - not_asked
     assert not run_of_world.unfinished
 
 
 def test_without_the_word_to_write_no_report_is_sent(sample_index: Path, tmp_path: Path) -> None:
     with staged(sample_index, tmp_path) as stage:
         run = stage.check(options=replace(stage.options, write=False))
-    assert {verdict.rule.id for verdict in run.of(Outcome.NOT_ASKED)} == {
+    assert {verdict.rule.id for verdict in run.of(RuleOutcome.NOT_ASKED)} == {
         rule.id for rule in RULES if Need.WRITE in rule.needs
     }
-    assert {verdict.reason for verdict in run.of(Outcome.NOT_ASKED)} == {"needs --write"}
-    assert run.of(Outcome.FAILED) == ()
+    assert {verdict.reason for verdict in run.of(RuleOutcome.NOT_ASKED)} == {"needs --write"}
+    assert run.of(RuleOutcome.FAILED) == ()
     with closing(sqlite3.connect(tmp_path / "reports.sqlite")) as reports:
         assert reports.execute("SELECT count(*) FROM reports").fetchone() == (0,)
 
@@ -206,8 +206,8 @@ def test_streams_sessions_and_the_marks_of_a_proxy_break_no_rule(
     stage: Stage, wrap: Callable[[ASGIApp], ASGIApp]
 ) -> None:
     found = stage.check(wrap=wrap)
-    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
-    assert len(found.of(Outcome.PASSED)) > len(RULES) - 10
+    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(RuleOutcome.FAILED)] == []
+    assert len(found.of(RuleOutcome.PASSED)) > len(RULES) - 10
 
 
 @pytest.mark.rule("A14", "F8", "F17", "I1")
@@ -220,8 +220,8 @@ def test_a_service_without_what_is_beyond_the_interface_is_whole(
     monkeypatch.setattr("service.calls.dispatch.validated", _without_parameters_beyond)
     with staged(sample_index, tmp_path) as plain:
         found = plain.check()
-    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(Outcome.FAILED)] == []
-    not_seen = {verdict.rule.id for verdict in found.of(Outcome.NOT_SEEN)}
+    assert [(verdict.rule.id, verdict.finding) for verdict in found.of(RuleOutcome.FAILED)] == []
+    not_seen = {verdict.rule.id for verdict in found.of(RuleOutcome.NOT_SEEN)}
     assert not_seen == {"A14", "A7", "F1", "F3", "F5", "F6", "F7", "F8", "F17", "I75", "M6.broader", "M6.word_counts"}
 
 
@@ -229,17 +229,17 @@ def test_without_the_key_the_closed_endpoints_are_not_seen_and_still_guarded(sta
     options = replace(stage.options, ops_key=None)
     rules = [rule for rule in RULES if rule.id in {"I76", "I77", "I81"}]
     outcomes = {verdict.rule.id: verdict.outcome for verdict in stage.check(rules, options=options).verdicts}
-    assert outcomes == {"I76": Outcome.NOT_SEEN, "I77": Outcome.NOT_SEEN, "I81": Outcome.PASSED}
+    assert outcomes == {"I76": RuleOutcome.NOT_SEEN, "I77": RuleOutcome.NOT_SEEN, "I81": RuleOutcome.PASSED}
 
 
-@pytest.mark.parametrize(("refused", "outcome"), [(2, Outcome.PASSED), (1_000, Outcome.NOT_ASKED)])
+@pytest.mark.parametrize(("refused", "outcome"), [(2, RuleOutcome.PASSED), (1_000, RuleOutcome.NOT_ASKED)])
 def test_a_call_over_mcp_that_the_quota_refuses_is_asked_again_and_at_last_not_judged(
-    stage: Stage, refused: int, outcome: Outcome
+    stage: Stage, refused: int, outcome: RuleOutcome
 ) -> None:
     rules = [rule for rule in RULES if rule.id in {"I5", "E2", "V2"}]
     found = stage.check(rules, _out_of_quota(refused))
     assert {verdict.outcome for verdict in found.verdicts} == {outcome}
-    assert found.unfinished == (outcome is Outcome.NOT_ASKED)
+    assert found.unfinished == (outcome is RuleOutcome.NOT_ASKED)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_a_call_over_mcp_that_the_quota_refuses_is_asked_again_and_at_last_not_j
 )
 def test_a_broken_server_fails_for_what_it_breaks(stage: Stage, rule_id: str, wrap: Wrap) -> None:
     found = stage.check([rule for rule in RULES if rule.id == rule_id], wrap)
-    assert [verdict.outcome for verdict in found.verdicts] == [Outcome.FAILED]
+    assert [verdict.outcome for verdict in found.verdicts] == [RuleOutcome.FAILED]
 
 
 MANIFEST = {rule.id for rule in read_manifest()}
