@@ -86,12 +86,16 @@ def stage(title: str, total: int | None = None, unit: str = "", stream: TextIO |
         estimate.begin(title)
     if stream.isatty():
         with _bar(stream, bounded=total is not None) as bar:
-            task = bar.add_task(title, total=total)
+            task, updated = bar.add_task(title, total=total), 0.0
 
             def advance(done: int) -> None:
+                nonlocal updated
                 bar.advance(task, done)
-                share = None if total is None else min(1.0, bar.tasks[0].completed / max(1, total))
-                bar.update(task, description=f"{title}{_of_all(time.monotonic(), share)}")
+                # Called for each record.
+                if (now := time.monotonic()) - updated >= _TICK_S:
+                    updated = now
+                    share = None if total is None else min(1.0, bar.tasks[0].completed / max(1, total))
+                    bar.update(task, description=f"{title}{_of_all(now, share)}")
 
             yield advance
     else:
@@ -139,8 +143,8 @@ def _of_all(now: float, share: float | None) -> str:
     if remaining is None:
         return ""
     if remaining < _MINUTES_FROM_S:
-        return f", {remaining:.0f} s of all"
-    return f", {remaining / 60:.0f} min of all"
+        return f", the whole job {remaining:.0f} s"
+    return f", the whole job {remaining / 60:.0f} min"
 
 
 def _lines(title: str, total: int | None, unit: str, stream: TextIO) -> Iterator[Advance]:

@@ -84,13 +84,17 @@ class SqliteFile:
 
     def _connected(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now: writes to one that was removed would be lost."""
-        if self._identity is None or self._is_made_again:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            if self._identity is not None and not self._is_made_again:
+                raise
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Not by SQLite, whose files others may be able to read. One that is there is not opened: closing it again
-            # would end the locks of other connections of this process.
+            # Not by SQLite, whose files others may be able to read. One that is there by now is not opened: closing it
+            # again would end the locks of other connections of this process.
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
-        status = self.path.stat()
+            status = self.path.stat()
         if S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         identity = status.st_dev, status.st_ino
@@ -122,12 +126,24 @@ def in_transaction(
     work: Callable[Concatenate[StoreT, sqlite3.Connection, Given], T],
 ) -> Callable[Concatenate[StoreT, Given], Coroutine[Any, Any, T]]:
     """A method of a store that is run on its file in one transaction: all of its statements, or none."""
+    # IMMEDIATE, as a deferred one that starts to write may fail with "busy" without waiting.
+    return _method(work, "BEGIN IMMEDIATE")
 
+
+def reading(
+    work: Callable[Concatenate[StoreT, sqlite3.Connection, Given], T],
+) -> Callable[Concatenate[StoreT, Given], Coroutine[Any, Any, T]]:
+    """A method of a store that only reads its file, as of one point in time; no writer waits for it."""
+    return _method(work, "BEGIN DEFERRED")
+
+
+def _method(
+    work: Callable[Concatenate[StoreT, sqlite3.Connection, Given], T], begin: str
+) -> Callable[Concatenate[StoreT, Given], Coroutine[Any, Any, T]]:
     @wraps(work)
     async def method(store: StoreT, /, *given: Given.args, **named: Given.kwargs) -> T:
         def run(db: sqlite3.Connection) -> T:
-            # IMMEDIATE, as a deferred one that starts to write may fail with "busy" without waiting.
-            db.execute("BEGIN IMMEDIATE")
+            db.execute(begin)
             try:
                 done = work(store, db, *given, **named)
                 db.execute("COMMIT")

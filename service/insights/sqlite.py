@@ -16,7 +16,7 @@ from service.insights.protocol import (
     QueryCount,
     Tally,
 )
-from service.sqlite_file import SqliteFile, in_transaction
+from service.sqlite_file import SqliteFile, in_transaction, reading
 
 _SECONDS: Final = 5.0
 # Deleted hashes and keys are overwritten, and no log of former pages keeps them.
@@ -75,7 +75,7 @@ class SqliteInsights:
         db.execute(_PRUNE, (day, MOST_QUERIES))
         db.execute("DELETE FROM groups WHERE mark NOT IN (SELECT mark FROM counts WHERE day = ?)", (day,))
 
-    @in_transaction
+    @reading
     def counts(self, db: sqlite3.Connection, since: str) -> tuple[QueryCount, ...]:
         return tuple(QueryCount(*row) for row in db.execute(_COUNTS, (since,)))
 

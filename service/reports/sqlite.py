@@ -20,7 +20,7 @@ from service.reports.protocol import (
     report_from_texts,
     report_to_texts,
 )
-from service.sqlite_file import SqliteFile, in_transaction, primary_code
+from service.sqlite_file import SqliteFile, in_transaction, primary_code, reading
 
 _PAGE: Final = 500
 _SQLITE_REASONS: Final = {
@@ -132,7 +132,7 @@ class SqliteReports:
     def acknowledge(self, db: sqlite3.Connection, worker: str, ids: Sequence[str]) -> tuple[str, ...]:
         return tuple(entry_id for entry_id in ids if _removed(db, worker, entry_id))
 
-    @in_transaction
+    @reading
     def waiting(self, db: sqlite3.Connection, count: int) -> Waiting:
         now = self._clock()
         (lag, pending, dead) = db.execute(

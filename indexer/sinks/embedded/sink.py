@@ -75,7 +75,10 @@ class EmbeddedSink:
     def generations(self) -> tuple[Generation, ...]:
         """The existing directories."""
         live, previous = read_pointer(self._root)
-        names = sorted(path.name for path in self._root.glob("generations/*") if is_generation(path.name))
+        directory = self._root / "generations"
+        # Not by `glob`, which takes a directory that can't be read for an empty one.
+        found = directory.iterdir() if directory.is_dir() else ()
+        names = sorted(path.name for path in found if is_generation(path.name))
         return with_roles(map(self._generation, names), live, previous)
 
     def begin(self, generation: str) -> EmbeddedWriter:

@@ -207,7 +207,7 @@ async def test_no_representation_and_no_failure_shows_a_hash(tmp_path: Path) -> 
     assert repr(secret) == "SecretHash()"
     assert (str(gone.value), str(nowhere.value)) == (
         "Redis: ConnectionError",
-        f"the token file {tmp_path / 'file' / 'tokens.sqlite'}: File exists",
+        f"the token file {tmp_path / 'file' / 'tokens.sqlite'}: Not a directory",
     )
     assert SecretHash("a") != SecretHash("b")
 

@@ -302,11 +302,14 @@ async def test_a_file_that_another_process_has_locked_is_unavailable_in_time_and
     assert sorted(one.shop_id for one in await exported(queue)) == ["s0", "s1", "s2", "s3"]
 
 
-async def test_while_a_lock_is_waited_for_the_event_loop_goes_on(sqlite_store: SqliteStore) -> None:
+async def test_while_a_lock_is_waited_for_the_event_loop_goes_on_and_the_queue_is_read(
+    sqlite_store: SqliteStore,
+) -> None:
     queue = sqlite_store.open(timeout=DEADLINE_S)
     await queue.append(report())
     with closing(sqlite3.connect(sqlite_store.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
+        assert (await queue.waiting(1)).depth == 1
         waiting = asyncio.create_task(queue.append(report("s1")))
         beats = 0
         while not waiting.done():

@@ -141,9 +141,9 @@ def test_lines_show_what_remains_of_the_whole_job(monkeypatch: pytest.MonkeyPatc
         clock.now = 36.0
         advance(50)
     assert stream.getvalue().splitlines() == [
-        "Reading: 50 of 100 bytes, 5/s, 10 s left, 7 min of all",
+        "Reading: 50 of 100 bytes, 5/s, 10 s left, the whole job 7 min",
         "Reading: 50 bytes in 20.0 s",
-        "Sorting: for 6 s, 7 min of all",
+        "Sorting: for 6 s, the whole job 7 min",
         "Sorting: done in 6.0 s",
         "Reading: 50 of 100 bytes, 5/s, 10 s left",
         "Reading: 50 bytes in 10.0 s",
@@ -154,4 +154,4 @@ def test_a_terminal_shows_what_remains_of_the_whole_job(monkeypatch: pytest.Monk
     stream = Terminal()
     with whole_job({"Reading": 10.0, "Indexing": 1e9}), stage("Reading", 10, "bytes", stream) as advance:
         advance(5)
-    assert "min of all" in stream.getvalue()
+    assert "the whole job" in stream.getvalue()
