@@ -305,9 +305,7 @@ def from_csv_command(
         options = Stated(stated or (), stated_values or (), ignored or (), known, dates, by_name)
         records = SheetRecords(opened, kind, stated=options, mapping=mapping)
         _write_records(records, opened, directory, skip_invalid=skip_invalid, as_json=as_json)
-    _save_mapping(records, save_mapping_as)
-    if not as_json:
-        print(_import_as_text(records.done, kind, directory))
+    _save_mapping(records, save_mapping_as, None if as_json else _import_as_text(records.done, kind, directory))
 
 
 def _write_records(
@@ -329,12 +327,15 @@ def _write_records(
             print(json.dumps(_import_as_wire(done, records.columns, opened.format, directory), ensure_ascii=False))
 
 
-def _save_mapping(records: "SheetRecords", path: Path | None) -> None:
+def _save_mapping(records: "SheetRecords", path: Path | None, summary: str | None) -> None:
+    """Save the mapping of an import to a path, if there is one, then print the summary, if there is one."""
     from indexer.catalogue.sheets.stated import save_mapping
 
     if path is not None:
         with exit_on_failure("The records were written, and their mapping was not"):
             save_mapping(path, records.columns, records.stated, records.visibilities)
+    if summary is not None:
+        print(summary)
 
 
 def _refuse_wrong_usage(kind: str, currency: str | None) -> None:

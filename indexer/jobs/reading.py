@@ -1,7 +1,7 @@
 """Reads a whole catalogue into a new state, with the former state's versions and the changes since (G3)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -26,6 +26,10 @@ NOTED: Final = 20
 _LONG_RECORD: Final = 1_000
 _LONG_NAMED: Final = 10_000
 _WORD_ENDS: Final = re.compile(r"\s+")
+
+
+# The number of records with HTML entities in a field, by type and field, and the line of the first.
+_Entities = dict[tuple[str, str], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,7 @@ def read_catalogue(
     source = reading.source
     with source.reading() as position:
         state.connection.execute("BEGIN")
-        # The number of records with HTML entities in a field, by type and field, and the line of the first.
-        entities = dict[tuple[str, str], tuple[int, int]]()
+        entities: _Entities = {}
 
         def each(kind: str, line: int, record: Record) -> None:
             tick()
@@ -98,22 +101,12 @@ def read_catalogue(
             advance(0)
             tick()
 
-        kept: Mapping[str, Kept] = {}
-        if reading.former is not None:
-            # Only a source that is read as of one point in time has a position.
-            kept = take_over(state.connection, reading.former, reading.kept_listing, current=position is not None)
-            if reading.changes is not None:
-                # A file that was rotated before the former state had read it to its end is read too.
-                reading.changes.hold(state.get(FORMER_POSITION))
-            after_statement()
+        kept = {} if reading.former is None else _take_over(reading, reading.former, state)
+        after_statement()
         state.index(after_statement)
         state.public.settle(after_statement)
     changes = replay(state, reading.changes, reading.letters)
-    if (missing := state.missing) is not None:
-        # A catalogue that was written later needs none of them.
-        written = source.written()
-        if written is None or written > datetime.fromisoformat(missing.before):
-            state.missing = None
+    _forget_missing(state, source)
     with state.transaction():
         for hiding in problems.hiding:
             if not hiding.is_certain and apply_hiding(state, hiding, Origin.CATALOGUE):
@@ -130,11 +123,19 @@ def read_catalogue(
         lost_domain=lost_domain,
         changes=changes,
         kept=kept,
-        notes=(
-            *(f"{source.name('shops')}:{line}: {HIDES}, which another record shows" for line in islice(hidden, NOTED)),
-            *_entity_notes(source, entities),
-        ),
+        notes=_notes(source, hidden, entities),
     )
+
+
+def _take_over(reading: Reading, former: Path, state: State) -> Mapping[str, Kept]:
+    """Take records over from the former state; returns their numbers, by type."""
+    # Only a source that is read as of one point in time has a position.
+    is_current = state.position is not None
+    kept = take_over(state.connection, former, reading.kept_listing, current=is_current)
+    if reading.changes is not None:
+        # A file that was rotated before the former state had read it to its end is read too.
+        reading.changes.hold(state.get(FORMER_POSITION))
+    return kept
 
 
 def _hide(state: State, hiding: Hiding) -> bool:
@@ -146,13 +147,25 @@ def _hide(state: State, hiding: Hiding) -> bool:
     return bool(shown)
 
 
-def _entity_notes(source: Source, entities: Mapping[tuple[str, str], tuple[int, int]]) -> list[str]:
-    """One note for each field of a type: entities are valid, and hardly meant."""
-    return [
-        f"{source.name(kind)}:{first}: {name} holds HTML entities such as &amp; in {count:,}"
-        f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
-        for (kind, name), (count, first) in entities.items()
-    ]
+def _forget_missing(state: State, source: Source) -> None:
+    """Forget changes that could not be read where the catalogue was written after them."""
+    if (missing := state.missing) is not None:
+        written = source.written()
+        if written is None or written > datetime.fromisoformat(missing.before):
+            state.missing = None
+
+
+def _notes(source: Source, hidden: Iterable[int], entities: _Entities) -> tuple[str, ...]:
+    """The first lines that hide a shop, and one note for each field with entities, which are valid and hardly meant."""
+    name = source.name("shops")
+    return (
+        *(f"{name}:{line}: {HIDES}, which another record shows" for line in islice(hidden, NOTED)),
+        *(
+            f"{source.name(kind)}:{first}: {field_name} holds HTML entities such as &amp; in {count:,}"
+            f" {'record' if count == 1 else 'records'}, first in this one: write the characters that they stand for"
+            for (kind, field_name), (count, first) in entities.items()
+        ),
+    )
 
 
 def _stage(
