@@ -1,4 +1,4 @@
-"""What a search backend answers: all of one generation (C2), and complete, or an error (E3)."""
+"""The interface of a search backend: answers are of one generation (C2), and complete or an error (E3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -49,7 +49,7 @@ CATEGORY_CAP: Final = 50
 # The maximum number of cached plans, a few kB each.
 _CACHED_PLANS: Final = 512
 _DID_YOU_MEAN: Final = 3
-# The maximum number of shops of similar names that are looked at, of which three are named.
+# The maximum number of shops of similar names that are looked at, of which three are named: thousands may match.
 _CANDIDATES: Final = 80
 # By level, the minimum length with which the only word of a query counts as the name of a category (M4).
 _COUNTED_FROM: Final = {Level.OTHER_LANGUAGE: OTHER_LANGUAGE_MIN, Level.SYNONYM: SYNONYM_MIN}
@@ -59,7 +59,10 @@ _Countries = Mapping[str, tuple[str, ...]]
 
 @dataclass(slots=True)  # not frozen: each search creates some
 class PlannedSearch:
-    """A query, or the rest of it: its readings, and the plan of those that count; `has_wish` if one does not yet."""
+    """A query, or the rest of it: its readings, and the plan of those that count.
+
+    `truncated`: the cap on categories dropped some. `has_wish`: there is a second reading, which `plan` lacks.
+    """
 
     forms: FindForms
     readings: tuple[tuple[Word, ...], ...]
@@ -355,7 +358,7 @@ def _left(forms: FindForms, missing: Sequence[str]) -> FindForms:
 
 
 def _word_counts(forms: FindForms, missing: Sequence[str], evidence: _Evidence) -> tuple[WordCount, ...] | None:
-    """The shops that pass by each word that is no table word (M6); None for fewer than two, or for one host."""
+    """The number of matching shops by word, without table words (M6); None for fewer than two words, or for a host."""
     words = [word for word in forms.spelt(missing) if word.text is None or not forms.is_table(word.text)]
     if sum(not word.is_table for word in forms.words) < 2 or [word.text for word in words] == [None]:  # noqa: PLR2004
         return None

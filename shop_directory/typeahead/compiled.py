@@ -60,7 +60,7 @@ def is_compiled() -> bool:
 
 def compile_kernel() -> None:
     """Compile the machine code, or load it from numba's cache in a fifth of a second."""
-    # Only the types of the arguments matter: there is no segment.
+    # Only the types of the arguments matter: no segment is searched.
     nothing = read_only(np.zeros(0, np.int64))
     suggest(nothing, nothing, NOTHING, 0, NOTHING, 1, 0)
 

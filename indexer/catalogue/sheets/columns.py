@@ -18,7 +18,7 @@ class Field(NamedTuple):
     (`words.toml`). `read` is given the text of a cell, and more if it is of DATES or AMOUNTS. `absent` is a record's
     value without such a column, blank where it must have one. Without a field that `limits` where or when a record
     counts, or which one replaces another, the record would say more than the sheet does. `nothing` are the tables of
-    words by which a cell says that there is no such limit or entry.
+    words for "none" and "unlimited" in a cell.
     """
 
     names: str

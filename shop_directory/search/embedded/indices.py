@@ -121,7 +121,7 @@ def _operations(root: Path, generation: str) -> Operations | None:
 
 
 def translate_errors(work: Callable[P, T]) -> Callable[P, T]:
-    """Raise every error of a call of the engine as BackendUnavailable (E3), also panics, which are no `Exception`."""
+    """Raise all errors of a call as BackendUnavailable (E3), also panics, which `except Exception` does not catch."""
 
     @wraps(work)
     def translating(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -252,7 +252,7 @@ def _index(directory: Path, kind: str, folder: str) -> OpenIndex:
 
 @contextmanager
 def _writable(folder: Path) -> Iterator[Path]:
-    """A folder with these files where Tantivy can create its lock: else it gets links to them, which are mapped."""
+    """A folder with these files in which Tantivy can create its lock, if necessary a temporary one with links."""
     if os.access(folder, os.W_OK):
         yield folder
         return

@@ -30,7 +30,7 @@ RankedHit = tuple[Address, dict[str, Any]]
 BandedHits = Sequence[tuple[int, tantivy.DocAddress]]
 # The number of the hits of a query, and the first of them by band.
 Counted = tuple[int, BandedHits]
-# The maximum number of cached documents of an index, 5 MB, which full garbage collections visit.
+# The maximum number of cached documents of an index, 5 MB: full garbage collections, which block requests, visit them.
 _CACHED: Final = 2_048
 # The numbers of additional hits to fetch, so that the bands at both ends are complete: the second if the first fails.
 _MARGINS: Final = (16, 512)

@@ -25,7 +25,7 @@ PLACES: Final = 64
 
 
 def threads_of_worker(workers: int) -> int:
-    """The threads of one of a machine's workers, two for each processor together: more are no faster."""
+    """The number of threads of one of a machine's workers, which share two per processor: more are not faster."""
     return max(2, math.ceil(2 * (os.cpu_count() or 1) / workers))
 
 

@@ -431,7 +431,7 @@ def whole_query(plan: Plan) -> dict[str, Any]:
 
 
 def search_target(index: str, milliseconds: int) -> str:
-    """The target of one search, which is cancelled after so many milliseconds; a point in time needs no index."""
+    """The target of a search that the cluster cancels after `milliseconds`; `index` is empty for a point in time."""
     path = f"/{quote(index)}" if index else ""
     return f"{path}/_search?allow_partial_search_results=false&cancel_after_time_interval={milliseconds}ms"
 

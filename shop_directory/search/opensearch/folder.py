@@ -1,4 +1,7 @@
-"""The folder of fetched typeaheads: one process at a time writes a file, and renames it when its SHA-256 fits."""
+"""The folder in which the processes of a machine share fetched files of typeaheads.
+
+One process at a time writes a file, and gives it its final name, its SHA-256, once it is complete and verified.
+"""
 
 import fcntl
 import os

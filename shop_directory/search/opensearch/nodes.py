@@ -1,4 +1,7 @@
-"""The client of a cluster: another node is asked if one fails, not after a timeout, as load would grow (E3)."""
+"""The client of a cluster: it retries on another node if a connection fails (E3).
+
+It does not retry after a timeout, which would multiply the load on an overloaded cluster.
+"""
 
 import ssl
 from collections.abc import Collection, Mapping, Sequence

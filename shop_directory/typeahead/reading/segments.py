@@ -74,7 +74,7 @@ class MappedSegment:
         self._categories = {slug: number for number, slug in enumerate(header.categories)}
 
     def row(self, removed: Array) -> list[int]:
-        """The row of a table of segments, with a bitmap of removed shops, which must outlive the table as this must."""
+        """The row of a table of segments; the segment and `removed`, a bitmap of shops, must outlive the table."""
         return addresses((*(self._parts[name] for name in segments.ARRAYS), removed))
 
     def sellers(self, country: str) -> list[int]:

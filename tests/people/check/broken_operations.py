@@ -62,7 +62,7 @@ BREAKAGES: Final[tuple[Breakage, ...]] = (
     ("I76", "is away without a reason", rewriting(STATE, put("shops", UNAVAILABLE))),
     ("I77", "says that it is JSON", answering(RESOURCES, header(b"content-type", b"application/json"))),
     ("I77", "shows no account", answering(RESOURCES, spelling(_no_accounts))),
-    ("I77", "is no exposition", answering(RESOURCES, spelling(lambda text: text + b'broken{provider="\n'))),
+    ("I77", "is not an exposition", answering(RESOURCES, spelling(lambda text: text + b'broken{provider="\n'))),
     ("I77", "has a line without end", answering(RESOURCES, spelling(lambda text: text + b'a{b="' + b'",a="' * 200000))),
     ("I77", "is empty", answering(RESOURCES, body(b""))),
     ("I81", "does not look at the key", _key_given(STATE, RESOURCES)),
