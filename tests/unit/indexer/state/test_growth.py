@@ -3,6 +3,7 @@
 Costs are counted in steps of SQLite's virtual machine, which are the same in every run.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ KINDS: Final = ("shops", "categories", "coupons", "offers", "facts")
 # A tree of four times the rows is at most one level deeper, and a sort takes more than four times the comparisons.
 MORE_FOR_ALL: Final = 1.2 * MANY / FEW
 MORE_FOR_ONE: Final = 1.5
+_WRITTEN: Final = Path("/proc/self/io")
 
 
 def _records(number: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -104,3 +106,28 @@ def test_one_change_costs_the_same_among_any_number_of_shops(tmp_path: Path, kin
             assert apply_changes(state, [Change(kind, record.key, Order(VERSION, 1), record, "here")]) == (1, 0)
 
     assert _growth(tmp_path, change) < MORE_FOR_ONE
+
+
+@pytest.mark.skipif(not _WRITTEN.exists(), reason="only Linux counts the bytes that a process writes")
+def test_public_shops_are_settled_without_writing_a_page_for_each_of_them(tmp_path: Path) -> None:
+    """With a cache of twenty pages, as it is with millions of shops and the usual cache."""
+    path, shops = tmp_path / "state.sqlite", 5_000
+    with State.create(path) as state:
+        state.connection.execute("BEGIN")
+        for number in range(shops):
+            # Their domains are in another order than their ids.
+            line = shop("Name", f"d{number * 7_919 % shops:05}.internal", id=f"s{number:05}")
+            state.rows.put("shops", RECORDS["shops"].model_validate(line), number)
+        state.connection.execute("COMMIT")
+        state.connection.execute("PRAGMA cache_size = 20")
+        state.index()
+        before, size = _written_bytes(), path.stat().st_size
+        state.public.settle()
+        written, grown = _written_bytes() - before, path.stat().st_size - size
+    assert grown > 0
+    assert written < 5 * grown
+
+
+def _written_bytes() -> int:
+    (written,) = re.findall(r"^wchar: (\d+)$", _WRITTEN.read_text(encoding="ascii"), re.MULTILINE)
+    return int(written)
