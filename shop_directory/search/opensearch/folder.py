@@ -81,6 +81,13 @@ class TypeaheadFolder:
         os.close(descriptor)
         return None
 
+    def last_written(self, name: str) -> int | None:
+        """When a file that is being fetched was last written, in nanoseconds; None if it is not begun or complete."""
+        try:
+            return (self.path / f"{name}{_PART}").stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
+
     def begin(self, name: str, suffix: str, size: int) -> "PartialFile":
         """Start writing a file; its lock must be held. OSError, ENOSPC for example, if the disk has no space for it."""
         disk = os.statvfs(self.path)

@@ -44,6 +44,7 @@ _CHUNK_SECONDS: Final = 30.0
 _RETRY_SECONDS: Final = 15.0
 _MAX_PAUSE_SECONDS: Final = 2.0
 _LOCK_POLL_SECONDS: Final = 0.1
+# Longer than a chunk with its retries may take.
 _LOCK_TIMEOUT_SECONDS: Final = 60.0
 # A random delay, so that services that see an announcement in the same second do not all start together.
 _MAX_JITTER_SECONDS: Final = 1.0
@@ -268,11 +269,13 @@ class TypeaheadFetcher:
 
     @asynccontextmanager
     async def _locked(self, name: str) -> AsyncIterator[None]:
-        """Hold the lock of a file; waits while another process or task holds it."""
-        deadline = time.monotonic() + _LOCK_TIMEOUT_SECONDS
+        """Hold the lock of a file; waits for another process or task as long as that writes the file."""
+        written, deadline = None, time.monotonic() + _LOCK_TIMEOUT_SECONDS
         while (lock := self._folder.try_lock(name)) is None:
+            if (last := self._folder.last_written(name)) != written:
+                written, deadline = last, time.monotonic() + _LOCK_TIMEOUT_SECONDS
             if time.monotonic() > deadline:
-                raise TypeaheadUnavailable("another process of this machine is still fetching its files")
+                raise TypeaheadUnavailable("another process of this machine has stopped fetching its files")
             await asyncio.sleep(_LOCK_POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
         try:
             yield

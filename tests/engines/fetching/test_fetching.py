@@ -119,6 +119,28 @@ async def test_a_process_that_is_killed_while_it_fetches_blocks_no_other_process
     assert not (folder / f"{segment.name}.part").exists()
 
 
+async def test_another_process_is_waited_for_as_long_as_it_goes_on_writing_the_file(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shop_directory.search.opensearch.typeahead._LOCK_TIMEOUT_SECONDS", 2.0)
+    segment = files.segment(1_000)
+    name = files.manifest((segment,))
+    folder = tmp_path / "folder"
+    command = [sys.executable, "-c", LOCKING, str(folder), segment.name]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        async with files.fetcher(folder) as fetcher:
+            fetching = asyncio.create_task(fetcher.fetch(GENERATION, name))
+            began = time.monotonic()
+            while time.monotonic() - began < 5.0:
+                (folder / f"{segment.name}.part").write_bytes(b"a half")
+                await asyncio.sleep(0.05)
+                assert not fetching.done()
+            with pytest.raises(TypeaheadUnavailable, match="has stopped fetching"):
+                await asyncio.wait_for(fetching, 30)
+
+
 async def test_a_complete_covering_is_used_while_the_preferred_one_is_fetched(files: Files, tmp_path: Path) -> None:
     inputs = (files.segment(1_000, seed=1), files.segment(2_000, seed=2))
     folded = files.segment(3_000, seed=3)
