@@ -7,7 +7,8 @@
 * `serial`, which is `make test-long`: one after the other, the tests that kill, load and restart servers.
 * `rest` and `alone`, of which with `fast` no test runs twice: those of both that can share the machine, two at a time,
   and those that can't.
-* `containers`, which is `make test-containers` where an engine can be started; else it says why not.
+* `containers`, which is `make test-containers` where an engine can be started; else it says why not. The stage after it
+  runs at the same time, as this one waits for servers most of the time, in namespaces of its own.
 
 With several stages, a closing line gives the result of all of them.
 """
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -112,10 +114,14 @@ def main(arguments: Sequence[str]) -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(folder) / f"{stage}.xml" for stage in stages]
-        codes = [
-            _run(stage, [f"--junit-xml={report}"] if len(stages) > 1 else [], arguments[len(stages) :])
-            for stage, report in zip(stages, reports, strict=True)
-        ]
+        with ThreadPoolExecutor() as executor:
+            running: list[Future[int]] = []
+            for stage, report in zip(stages, reports, strict=True):
+                options = [f"--junit-xml={report}"] if len(stages) > 1 else []
+                running.append(executor.submit(_run, stage, options, arguments[len(stages) :]))
+                if stage != _CONTAINERS:
+                    wait(running)
+            codes = [stage.result() for stage in running]
         if len(stages) > 1:
             print(_closing_line(codes, reports, time.monotonic() - began), flush=True)  # noqa: T201 - the answer
     if stages == ["fast"]:
@@ -129,7 +135,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run(stage: str, options: Sequence[str], arguments: Sequence[str]) -> int:
     if stage == _CONTAINERS:
         command = [sys.executable, "-m", "tests.containers", "--where-possible", *options, *arguments]
-        return subprocess.run(command, check=False).returncode
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        print(done.stdout, end="", flush=True)  # noqa: T201 - not between the lines of another stage
+        return done.returncode
     # Two workers fill two cores: a third one starts another OpenSearch node, saves no time, and lets leases run out.
     workers = str(max(2, os.cpu_count() or 2))
     # In the order of the folders: the many short files of the last one leave no worker idle, as a long one would.
