@@ -92,11 +92,15 @@ class Shops:
         yield BuiltIndex(settings, self._built("embedded", settings, lambda: size_mb(index)))
 
     @contextmanager
-    def opensearch(self, heap: str) -> Iterator[BuiltIndex]:
-        """The indices in a node that is stopped at the end; its data stay. `heap` is as `-Xmx` takes it."""
+    def opensearch(self, heap: str, shards: int = 1) -> Iterator[BuiltIndex]:
+        """The indices in a node that is stopped at the end; its data stay. `heap` is as `-Xmx` takes it.
+
+        The index of shops is built with one primary shard, then split into as many as wanted.
+        """
         with opensearch_node(self._folder / "opensearch", heap) as node:
             settings = {"engine": "opensearch", "opensearch_urls": node.url, "index_prefix": _PREFIX}
             built = self._built("opensearch", settings, lambda: _stored_mb(node.url))
+            _split(node.url, shards)
             yield BuiltIndex(settings, built)
 
     def _built(self, name: str, settings: Mapping[str, str], size: Callable[[], float]) -> BuildStats:
@@ -136,3 +140,32 @@ def _stored_mb(url: str) -> float:
     with OpenSearch([url]) as client:
         stored: int = client.indices.stats(index=f"{_PREFIX}-*")["_all"]["total"]["store"]["size_in_bytes"]
         return stored / _MEGABYTE
+
+
+def _split(url: str, shards: int) -> None:
+    """Split the index of shops, whose name leads to its copy afterwards."""
+    with OpenSearch([url], timeout=1_800) as client:
+        ((name, index),) = client.indices.get(index=f"{_PREFIX}-shops-*").items()
+        if int(index["settings"]["index"]["number_of_shards"]) == shards:
+            return
+        target = f"{_PREFIX}-shops-in-{shards}"
+        client.indices.put_settings(index=name, body={"index.blocks.write": True})
+        client.indices.split(
+            index=name,
+            target=target,
+            body={
+                "settings": {
+                    "index.number_of_shards": shards,
+                    "index.number_of_replicas": 0,
+                    "index.blocks.write": None,
+                }
+            },
+        )
+        # The method of the client takes this timeout for its own.
+        client.transport.perform_request("GET", f"/_cluster/health/{target}?wait_for_status=green&timeout=30m")
+        # Each shard still has the files of all, with the documents of the others deleted.
+        client.indices.forcemerge(index=target, only_expunge_deletes=True)
+        aliases = {*index["aliases"], name} - {f"{_PREFIX}-shops-in-{count}" for count in range(shards)}
+        added = [{"add": {"index": target, "alias": alias}} for alias in aliases]
+        client.indices.update_aliases(body={"actions": [{"remove_index": {"index": name}}, *added]})
+        client.indices.refresh(index=target)

@@ -1,6 +1,7 @@
-"""One-character `find_shop` with its exact total: how long it takes, and whether the total is right.
+"""One-character `find_shop` with its exact total, and names of shops: how long each takes, and whether it is right.
 
-Every total is held against a plain count over the catalogue by the contract's own forms (M3).
+Every total of a character is held against a plain count over the catalogue by the contract's own forms (M3); a name
+must find a shop.
 """
 
 import asyncio
@@ -9,9 +10,12 @@ import json
 import string
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from index_mappings.forms import query_forms, shop_forms
 from index_mappings.text import is_ideographic, words_of
@@ -91,6 +95,51 @@ def time_service(port: int, totals: Mapping[str, int], rounds: int) -> Timed:
             times += [(character, spent)] if number else []
     connection.close()
     return _timed(times, totals)
+
+
+def sample_names(catalogue: Path, count: int) -> list[str]:
+    """Names of public shops from all over a catalogue's NDJSON file, at most `count`."""
+    found: list[str] = []
+    size = catalogue.stat().st_size
+    with catalogue.open("rb") as file:
+        for offset in range(0, size, -(-size // count)):
+            file.seek(offset)
+            file.readline()
+            if line := file.readline():
+                record = json.loads(line)
+                found += [record["name"]] * (record["visibility"] == "public")
+    return found
+
+
+def time_names(port: int, names: Sequence[str]) -> tuple[float, ...]:
+    """Milliseconds, ascending, of `find_shop` by each name with its exact total, over one keep-alive connection."""
+    bodies = [json.dumps({"query": name}) for name in names]
+    return _timed_requests(port, [("POST", "/tool/find_shop", body) for body in bodies], "results")
+
+
+def time_typing(port: int, names: Sequence[str]) -> tuple[float, ...]:
+    """Milliseconds, ascending, of suggest requests for each first part of each name, over one keep-alive connection.
+
+    The service caches none of them, apart from those that several names begin with.
+    """
+    typed = dict.fromkeys(name[:length] for name in names for length in range(1, len(name) + 1))
+    return _timed_requests(port, [("GET", f"/suggest?q={quote(text)}", None) for text in typed], "shops")
+
+
+def _timed_requests(port: int, requests: Sequence[tuple[str, str, str | None]], field: str) -> tuple[float, ...]:
+    times: list[float] = []
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        for method, target, body in requests:
+            started = time.perf_counter()
+            connection.request(method, target, body, {"content-type": "application/json"} if body else {})
+            answer = connection.getresponse()
+            text = answer.read()
+            times.append((time.perf_counter() - started) * 1000)
+            if answer.status != HTTPStatus.OK or not json.loads(text)[field]:
+                raise RuntimeError(
+                    f"{target} {body or ''} is answered with {answer.status} and no shop: {text[:200]!r}"
+                )
+    return tuple(sorted(times))
 
 
 def _evidence(shop: Mapping[str, Any]) -> set[str]:
