@@ -21,7 +21,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -35,7 +35,6 @@ from rich.table import Table
 
 from bench.built_indices import BuiltIndex, Shops
 from bench.commands import memory_mib, processor_seconds
-from bench.invented import invented_shops
 from bench.typeahead.paced import percentile
 from bench.typeahead.priorities import raise_priority
 from tests.support.served import get, until
@@ -254,7 +253,8 @@ def main() -> int:
     with TemporaryDirectory() as scratch:
         shops = Shops(given.directory or Path(scratch), given.shops)
         step = max(1, given.shops // given.changes)
-        renamed = [record for number, record in enumerate(invented_shops(given.shops)) if number % step == 0]
+        with shops.catalogue().open(encoding="utf-8") as lines:
+            renamed = [json.loads(line) for line in islice(lines, 0, None, step)]
         with shops.embedded() if given.engine == "embedded" else shops.opensearch(given.heap) as built_index:
             try:
                 state = shops.state(given.engine)
