@@ -18,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from hashlib import sha256
-from itertools import compress, islice, pairwise
+from itertools import chain, compress, islice, pairwise
 from operator import ne
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -142,19 +142,29 @@ def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TE
     # have at most so many whole distances, and as many parts of one.
     inputs = list(zip(counts, readers, strict=True))
     step = max(1, most // (2 * len(inputs)))
-    samples = sorted(read(at, at + 1)[0] for count, read in inputs for at in range(0, count, step))
+    sampled = [[read(at, at + 1)[0] for at in range(0, count, step)] for count, read in inputs]
+    samples = sorted(chain.from_iterable(sampled))
     lows = [0] * len(inputs)
     for bound in (*samples[len(inputs) :: len(inputs)], None):
-        highs = [_position(read, bound, low, count) for low, (count, read) in zip(lows, inputs, strict=True)]
+        highs = [_position(read, bound, count, own, step) for (count, read), own in zip(inputs, sampled, strict=True)]
         ranges = enumerate(zip(lows, highs, readers, strict=True))
         if blocks := [Block(source, low, high, read(low, high)) for source, (low, high, read) in ranges if low < high]:
             yield blocks
         lows = highs
 
 
-def _position(read: Reader, bound: str | None, low: int, count: int) -> int:
-    """The first position from `low` on of a text that is not below a bound; `count` if there is none."""
-    return count if bound is None else bisect_left(range(count), bound, low, key=lambda at: read(at, at + 1)[0])
+def _position(read: Reader, bound: str | None, count: int, sampled: Sequence[str], step: int) -> int:
+    """The first position of a text that is not below a bound; `count` if there is none.
+
+    It is behind the last of the samples, one in `step` texts, that are below the bound: to read a text takes longer.
+    """
+    if bound is None:
+        return count
+    after = bisect_left(sampled, bound)
+    if not after:
+        return 0
+    low, high = (after - 1) * step + 1, min(after * step, count)
+    return bisect_left(range(count), bound, low, high, key=lambda at: read(at, at + 1)[0])
 
 
 def _text_reader(arrays: Mapping[str, Items]) -> Reader:
