@@ -178,10 +178,12 @@ def measure(
         load = SuggestLoad(port, texts)
         time.sleep(15)
         table.add_row(*load.stop().row("nothing followed"))
-        waiting = scratch / "waiting.ndjson"
-        waiting.write_text("".join(change(record, number, first) for number, record in enumerate(shops)), "utf-8")
+        # Every run appends to one file: a follower that finds another one misses changes.
+        changes = state.with_name(f"{state.name}-changes.ndjson")
+        with changes.open("a", encoding="utf-8") as file:
+            file.writelines(change(record, number, first) for number, record in enumerate(shops))
         load, began = SuggestLoad(port, texts), time.monotonic()
-        with follower(built_index, state, waiting, "--once") as running:
+        with follower(built_index, state, changes, "--once") as running:
             code = running.process.wait()
         seconds = time.monotonic() - began
         table.add_row(*load.stop().row("all changes waiting"))
@@ -190,8 +192,6 @@ def measure(
         until(lambda: shown(port, new_name(len(shops) - 1, first)), bool, _SHOWN_WITHIN_S)
         rate = len(shops) / seconds
         load = SuggestLoad(port, texts)
-        changes = scratch / "appended.ndjson"
-        changes.touch()
         with follower(built_index, state, changes) as running:
             shown_at, memory, processor = append(running.process.pid, port, shops, first + 1, rate * share, changes)
         table.add_row(*load.stop().row(f"appended, {rate * share:,.0f} a second"))
