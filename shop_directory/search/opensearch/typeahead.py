@@ -44,8 +44,8 @@ _CHUNK_SECONDS: Final = 30.0
 _RETRY_SECONDS: Final = 15.0
 _MAX_PAUSE_SECONDS: Final = 2.0
 _LOCK_POLL_SECONDS: Final = 0.1
-# Longer than a chunk with its retries may take.
-_LOCK_TIMEOUT_SECONDS: Final = 60.0
+# Longer than a chunk with its retries takes, and the hash of the largest segment (25 GB), in which nothing is written.
+_LOCK_TIMEOUT_SECONDS: Final = 180.0
 # A random delay, so that services that see an announcement in the same second do not all start together.
 _MAX_JITTER_SECONDS: Final = 1.0
 _TRANSIENT_STATUSES: Final = frozenset(

@@ -70,6 +70,16 @@ sys.stdin.read()
 """
 
 
+@contextmanager
+def _locked(folder: Path, name: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock of a file."""
+    command = [sys.executable, "-c", LOCKING, str(folder), name]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        yield holder
+
+
 def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.suffix != ".lock"}
 
@@ -103,10 +113,7 @@ async def test_a_process_that_is_killed_while_it_fetches_blocks_no_other_process
     segment = files.segment(1_000)
     name = files.manifest((segment,))
     folder = tmp_path / "folder"
-    command = [sys.executable, "-c", LOCKING, str(folder), segment.name]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "locked\n"
+    with _locked(folder, segment.name) as holder:
         (folder / f"{segment.name}.part").write_bytes(b"a half")
         async with files.fetcher(folder) as fetcher:
             fetching = asyncio.create_task(fetcher.fetch(GENERATION, name))
@@ -126,10 +133,7 @@ async def test_another_process_is_waited_for_as_long_as_it_goes_on_writing_the_f
     segment = files.segment(1_000)
     name = files.manifest((segment,))
     folder = tmp_path / "folder"
-    command = [sys.executable, "-c", LOCKING, str(folder), segment.name]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "locked\n"
+    with _locked(folder, segment.name):
         async with files.fetcher(folder) as fetcher:
             fetching = asyncio.create_task(fetcher.fetch(GENERATION, name))
             began = time.monotonic()
