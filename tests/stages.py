@@ -8,7 +8,7 @@
 * `rest` and `alone`, of which with `fast` no test runs twice: those of both that can share the machine, two at a time,
   and those that can't.
 * `containers`, which is `make test-containers` where an engine can be started; else it says why not. The stage after it
-  runs at the same time, as this one waits for servers most of the time, in namespaces of its own.
+  runs at the same time, as this one waits for servers most of the time, in separate namespaces.
 
 With several stages, a closing line gives the result of all of them.
 """

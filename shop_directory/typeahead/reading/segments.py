@@ -68,7 +68,7 @@ class MappedSegment:
         self.cache: dict[int, Suggestion] = {}
         samples = np.concatenate([parts[name][::SAMPLED] for name in ("firsts", "firsts_0", "firsts_1")])
         self._parts = {**parts, "samples": samples}
-        # Of this segment alone, with no shop removed.
+        # A table with only this segment, no shop of which is removed.
         self._table = read_only(np.array(self.row(NOTHING), np.int64))
         self._countries = {country: number for number, country in enumerate(header.countries)}
         self._categories = {slug: number for number, slug in enumerate(header.categories)}
