@@ -53,11 +53,11 @@ from shop_directory.typeahead.writing.store import TypeaheadStore, write_file
 
 # Only glibc has it; other C libraries return memory by themselves, or never.
 _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
-# The maximum number of shops in memory, and of characters of their texts and suggestions: some 100 MB.
-_RUN_SHOPS: Final = 10_000
-_RUN_LETTERS: Final = 4_000_000
+# The maximum number of shops in memory, and of characters of their texts and suggestions: some 150 MB.
+_RUN_SHOPS: Final = 15_000
+_RUN_LETTERS: Final = 6_000_000
 # The maximum number of files that are merged together: many systems allow a process 1,024 open ones.
-_MOST_INPUTS: Final = 500
+_MOST_INPUTS: Final = 700
 
 
 # The stored parts of all documents of a kind, `shops` or `categories`.
@@ -217,10 +217,10 @@ def _categories(listed: list[tuple[str, ...]]) -> tuple[tuple[str, ...], dict[st
     own = [sorted({numbers[slug] for slug in carried}) for carried in listed]
     heads = heads_of(np.fromiter(map(len, own), np.int32, len(own)))
     items = np.fromiter(chain.from_iterable(own), np.int32, int(heads[-1]))
-    category_heads, category_shops = inverted(heads, items, len(slugs))
+    keys = np.empty(len(items), np.int64)
     arrays: dict[str, Items] = {
-        "category_heads": category_heads,
-        "category_shops": category_shops,
+        "category_heads": inverted(heads, items, len(slugs), keys),
+        "category_shops": keys & BELOW,
         "own_category_heads": heads,
         "own_categories": items,
     }

@@ -48,6 +48,7 @@ from shop_directory.typeahead.writing.segment_file import (
     letters_of,
     live_shops,
     mapped,
+    mapped_parts,
     open_segment,
     pack_bits,
     spans,
@@ -55,15 +56,18 @@ from shop_directory.typeahead.writing.segment_file import (
     write_segment,
 )
 
-# The maximum number of texts in memory, of all inputs together.
+# The maximum number of texts in memory, of all inputs together. It is more where each input would have fewer than the
+# second number: then the time that a round takes for an input outweighs that of its texts.
 _MAX_TEXTS: Final = 100_000
+_MIN_TEXTS_OF_AN_INPUT: Final = 800
 
 # Reads the texts of a half-open range of positions.
 Reader = Callable[[int, int], list[str]]
 # The new number of a removed shop, and of a text or category that no current shop has.
 GONE: Final = -1
-# The number of shops whose lists are in memory together.
+# The number of shops whose lists are in memory together, and of keys of 8 bytes.
 _BLOCK: Final = 8_000
+_KEYS: Final = 1_000_000
 
 # Converts the items of an input's lists to those of the result.
 _Renumber = Callable[[int, Items], Items]
@@ -117,7 +121,7 @@ def merge(directory: Path, inputs: Sequence[Input]) -> SegmentUse:
         contents = [entry.segment.contents for entry in inputs]
         live = [live_shops(entry.segment.contents.shops, entry.removed) for entry in inputs]
         shops = _MergedShops(contents, live, directory)
-        numbers = [mapped(directory, len(found.arrays["firsts"]), np.dtype(np.int32)) for found in contents]
+        numbers = mapped_parts(directory, [len(found.arrays["firsts"]) for found in contents])
         texts = _MergedTexts([found.arrays for found in contents], shops.numbers, numbers, spill)
         arrays: dict[str, Items | Spill] = {**texts.arrays(), **shops.arrays(texts.numbers, spill)}
         return write_segment(directory, shops.count, shops.countries, shops.categories, arrays)
@@ -132,12 +136,13 @@ class Block(NamedTuple):
     texts: list[str]
 
 
-def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int = _MAX_TEXTS) -> Iterator[list[Block]]:
+def rounds(counts: Sequence[int], readers: Sequence[Reader], most: int | None = None) -> Iterator[list[Block]]:
     """Read sorted texts in rounds of ascending texts; equal texts are in the same round.
 
     At most `most` texts are in memory, unless more are equal. Yields the blocks of a round, one for each input that has
     texts in it.
     """
+    most = most or max(_MAX_TEXTS, _MIN_TEXTS_OF_AN_INPUT * len(counts))
     # Samples at equal distances from all inputs. Between two that are as many samples apart as there are inputs, these
     # have at most so many whole distances, and as many parts of one.
     inputs = list(zip(counts, readers, strict=True))
@@ -205,22 +210,36 @@ class _MergedShops:
     def __init__(self, inputs: Sequence[Contents], live: Sequence[Bools], directory: Path) -> None:
         """Number the shops; `live` says for each input whether each shop is current."""
         self._inputs = inputs
-        former = [np.flatnonzero(flags).astype(np.int32) for flags in live]
-        ids = _ids(inputs, former, directory)
-        popularities = np.concatenate(
-            [found.arrays["popularities"][numbers] for found, numbers in zip(inputs, former, strict=True)]
-        )
-        sources = np.repeat(np.arange(len(inputs), dtype=np.int32), list(map(len, former)))
-        order = np.lexsort((ids, -popularities))
-        self.count = len(order)
-        self._source_of, self._former_of = sources[order], np.concatenate(former)[order]
-        self._popularities, self._by_id = popularities[order], np.empty(self.count, np.int32)
-        self._by_id[order] = np.arange(self.count, dtype=np.int32)
-        self._by_id = self._by_id[np.argsort(ids)]
-        self._positions = [np.flatnonzero(self._source_of == source) for source in range(len(inputs))]
-        self.numbers = [np.full(len(flags), GONE, np.int32) for flags in live]
-        for numbers, positions in zip(self.numbers, self._positions, strict=True):
-            numbers[self._former_of[positions]] = positions
+        self._live, self._directory = live, directory
+        self.count = sum(int(flags.sum()) for flags in live)
+
+        def kept(kind: str) -> Items:
+            # All that has an item for each shop is in files: of ten million shops it would take 0.8 GB of memory.
+            return mapped(directory, self.count, np.dtype(kind))
+
+        negated, former, sources = kept("f8"), kept("i4"), kept("i4")
+        end = 0
+        for source, (found, flags) in enumerate(zip(inputs, live, strict=True)):
+            own = np.flatnonzero(flags)
+            start, end = end, end + len(own)
+            negated[start:end] = -found.arrays["popularities"][own]
+            former[start:end], sources[start:end] = own, source
+        ids = _ids(inputs, live, directory)
+        # The places, in the order of the inputs, of the shops in the new order.
+        self._order, numbers, self._by_id = kept("i4"), kept("i4"), kept("i4")
+        self._order[:] = np.lexsort((ids, negated))
+        numbers[self._order] = np.arange(self.count, dtype=np.int32)
+        np.take(numbers, np.argsort(ids), out=self._by_id, mode="clip")
+        self._source_of, self._former_of, self._popularities = kept("i4"), kept("i4"), kept("f8")
+        for items, out in ((sources, self._source_of), (former, self._former_of), (negated, self._popularities)):
+            np.take(items, self._order, out=out, mode="clip")
+        np.negative(self._popularities, out=self._popularities)
+        self.numbers = mapped_parts(directory, list(map(len, live)))
+        end = 0
+        for renumbered, flags in zip(self.numbers, live, strict=True):
+            start, end = end, end + int(flags.sum())
+            renumbered[:] = GONE
+            renumbered[flags] = numbers[start:end]
         self.countries = (
             "",
             *sorted({code for found, flags in zip(inputs, live, strict=True) for code in _named(found, flags)}),
@@ -244,19 +263,22 @@ class _MergedShops:
             return items
 
         arrays: dict[str, Items | Spill] = {"popularities": self._popularities, "by_id": self._by_id}
-        carried: list[Items] = [np.zeros(0, np.int32)]
-        heads = self._lists("own_category_heads", "own_categories", categories, carried.append)
-        items = np.concatenate(carried)
-        arrays |= {"own_category_heads": heads, "own_categories": items}
-        arrays["category_heads"], arrays["category_shops"] = inverted(heads, items, len(self.categories))
         for heads_name, name, renumber in (
+            ("own_category_heads", "own_categories", categories),
             ("own_heads", "own", own),
             ("own_heads", "own_marks", same),
             ("shown_ends", "shown", same),
             ("id_ends", "ids", same),
         ):
-            spilt = arrays[name] = spill(name)
-            arrays[heads_name] = self._lists(heads_name, name, renumber, spilt.append)
+            heads, items = spill(heads_name), spill(name)
+            self._append_lists(heads, items, heads_name, name, renumber)
+            arrays |= {heads_name: heads, name: items}
+            if name == "own_categories":
+                keys = mapped(self._directory, len(items), np.dtype(np.int64))
+                arrays["category_heads"] = inverted(heads.items(), items.items(), len(self.categories), keys)
+                spilt = arrays["category_shops"] = spill("category_shops")
+                for low in range(0, len(keys), _KEYS):
+                    spilt.append(keys[low : low + _KEYS] & BELOW)
         for name in ("markets", "known"):
             spilt = arrays[name] = spill(name)
             for country in self.countries:
@@ -264,39 +286,42 @@ class _MergedShops:
         return arrays
 
     def _passing(self, name: str, country: str) -> Bools:
-        bits = np.zeros(self.count, np.bool_)
-        for found, positions in zip(self._inputs, self._positions, strict=True):
+        passing = []
+        for found, flags in zip(self._inputs, self._live, strict=True):
             row = found.countries.index(country) if country in found.countries else 0
             bitmaps = found.arrays[name].reshape(len(found.countries), -1)
-            bits[positions] = unpack_bits(bitmaps[row], found.shops)[self._former_of[positions]]
+            passing.append(unpack_bits(bitmaps[row], found.shops)[flags])
+        bits: Bools = np.concatenate(passing)[self._order]
         return bits
 
-    def _lists(self, heads_name: str, name: str, renumber: _Renumber, append: Callable[[Items], None]) -> Items:
-        """Append the lists of all shops in the new order. Returns their heads."""
-        counts: list[Items] = [np.zeros(0, np.int64)]
+    def _append_lists(self, ends: Spill, items: Spill, heads_name: str, name: str, renumber: _Renumber) -> None:
+        """Append the lists of all shops in the new order to `items`, and their heads to `ends`."""
+        ends.append(np.zeros(1, np.int64))
         for low in range(0, self.count, _BLOCK):
             sources, former = self._source_of[low : low + _BLOCK], self._former_of[low : low + _BLOCK]
             starts, lengths = np.empty(len(sources), np.int64), np.empty(len(sources), np.int64)
-            chosen = {source: np.flatnonzero(sources == source) for source in np.unique(sources).tolist()}
+            by_source = np.argsort(sources, kind="stable")
+            present, firsts = np.unique(sources[by_source], return_index=True)
+            chosen = dict(zip(present.tolist(), np.split(by_source, firsts[1:]), strict=True))
             for source, positions in chosen.items():
                 heads = self._inputs[source].arrays[heads_name]
                 starts[positions] = heads[former[positions]]
                 lengths[positions] = heads[former[positions] + 1] - starts[positions]
             heads = heads_of(lengths, np.int64)
-            items = np.empty(int(heads[-1]), self._inputs[0].arrays[name].dtype)
+            block = np.empty(int(heads[-1]), self._inputs[0].arrays[name].dtype)
             for source, positions in chosen.items():
                 found = self._inputs[source].arrays[name][spans(starts[positions], lengths[positions])]
-                items[spans(heads[:-1][positions], lengths[positions])] = renumber(source, found)
-            append(items)
-            counts.append(lengths)
-        return heads_of(np.concatenate(counts), self._inputs[0].arrays[heads_name].dtype.type)
+                block[spans(heads[:-1][positions], lengths[positions])] = renumber(source, found)
+            ends.append(heads[1:] + len(items))
+            items.append(block)
 
 
-def _ids(inputs: Sequence[Contents], former: Sequence[Ints], directory: Path) -> Items:
-    """The ids of the shops of each input that have these ascending numbers, one input after the other."""
+def _ids(inputs: Sequence[Contents], live: Sequence[Bools], directory: Path) -> Items:
+    """The ids of the current shops of each input, one input after the other."""
     width = max(int(np.diff(found.arrays["id_ends"]).max(initial=1)) for found in inputs)
-    ids, position = mapped(directory, sum(map(len, former)), np.dtype(f"S{width}")), 0
-    for found, numbers in zip(inputs, former, strict=True):
+    ids, position = mapped(directory, sum(int(flags.sum()) for flags in live), np.dtype(f"S{width}")), 0
+    for found, flags in zip(inputs, live, strict=True):
+        numbers = np.flatnonzero(flags)
         for low in range(0, len(numbers), _BLOCK):
             block = numbers[low : low + _BLOCK]
             starts, ends = (found.arrays["id_ends"][block + after] for after in (0, 1))

@@ -37,6 +37,8 @@ Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Items = np.ndarray[tuple[int], np.dtype[Any]]
 
 _COPY_BYTES: Final = 1 << 20
+# The number of lists that are inverted together.
+_LISTS: Final = 100_000
 # The number of files whose check is cached: those of a few manifests.
 _CHECKED: Final = 32
 # Greater, and so worse, than any posting.
@@ -93,6 +95,11 @@ def mapped(directory: Path, size: int, dtype: np.dtype[Any]) -> Items:
             file.write(bytes(min(left, _COPY_BYTES)))
         file.flush()
         return np.asarray(np.memmap(file, dtype, "r+", shape=size))
+
+
+def mapped_parts(directory: Path, sizes: Sequence[int]) -> list[Ints]:
+    """Arrays of zeros of these sizes in one file, as `mapped`: each mapped file is open as well."""
+    return np.split(mapped(directory, sum(sizes), np.dtype(np.int32)), np.cumsum(sizes)[:-1])
 
 
 class Contents(NamedTuple):
@@ -281,11 +288,17 @@ def unpack_bits(bitmap: Items, size: int) -> Bools:
     return bits
 
 
-def inverted(heads: Items, items: Ints, size: int) -> tuple[Ints, Ints]:
-    """Invert lists of items from 0 to `size` - 1: for each item the numbers of the lists that have it, ascending.
+def inverted(heads: Items, items: Items, size: int, keys: Longs) -> Ints:
+    """Invert lists of items from 0 to `size` - 1. Returns the heads of the lists' numbers of each item.
 
-    Returns heads and items of the result.
+    These numbers, ascending for each item, are below ABOVE in `keys`, which is memory for a key of each item.
     """
-    numbers = np.repeat(np.arange(len(heads) - 1, dtype=np.int32), np.diff(heads))
-    order = np.argsort(items, kind="stable")
-    return heads_of(np.bincount(items, minlength=size)), numbers[order]
+    counts = np.zeros(size, np.int64)
+    for low in range(0, len(heads) - 1, _LISTS):
+        own = heads[low : low + _LISTS + 1]
+        found = items[own[0] : own[-1]]
+        numbers = np.repeat(np.arange(low, low + len(own) - 1), np.diff(own))
+        keys[own[0] : own[-1]] = found.astype(np.int64) << ABOVE | numbers
+        counts += np.bincount(found, minlength=size)
+    keys.sort()
+    return heads_of(counts)
