@@ -71,7 +71,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Read no test of another stage, which takes ten seconds."""
-    folders = {"fast": (*_FAST, *_ALSO_FAST), "serial": _SERIAL, "alone": _ALONE}.get(config.getoption("--stage"))
+    stage = config.getoption("--stage")
+    if stage == "rest" and collection_path.name.startswith("test_") and is_fast(collection_path, ()):
+        # Its tests are all of the fast stage.
+        return None if "mark.slow" in collection_path.read_text(encoding="utf-8") else True
+    folders = {"fast": (*_FAST, *_ALSO_FAST), "serial": _SERIAL, "alone": _ALONE}.get(stage)
     if folders is None:
         return None
     read = any(path.is_relative_to(collection_path) or collection_path.is_relative_to(path) for path in folders)

@@ -44,7 +44,7 @@ def _assert_floors(report: Report) -> None:
     assert report.keystrokes <= _KEYSTROKES
 
 
-@pytest.mark.rule("I69", "I5", "F7")
+@pytest.mark.rule("I69", "I5", "F7", "M3.wishes", "M5.stems")
 @pytest.mark.dev_data
 @pytest.mark.opensearch
 @pytest.mark.timeout(600)
@@ -55,11 +55,23 @@ async def test_both_engines_answer_the_development_queries_equally_and_above_the
     # As `make relevance` measures, which has no test run's quotas.
     monkeypatch.delenv("SHOP_DIRECTORY_QUOTA_ANONYMOUS")
     async with embedded_engine(dev_data / "dev-shops.ndjson", tmp_path) as backend:
-        embedded = await measure(backend, dev_data), await _all_pages(backend)
+        embedded = await _answers(backend, dev_data)
     async with opensearch_world(opensearch_url, dev_data / "dev-shops.ndjson") as backend:
-        opensearch = await measure(backend, dev_data), await _all_pages(backend)
-    _assert_floors(embedded[0])
+        opensearch = await _answers(backend, dev_data)
+    _assert_floors(embedded.report)
+    assert embedded.wrong_wishes == []
     assert opensearch == embedded
+
+
+class _Answers(NamedTuple):
+    report: Report
+    pages: list[list[Shop]]
+    wrong_wishes: list[str]
+
+
+async def _answers(backend: SearchBackend, dev_data: Path) -> _Answers:
+    wrong = await wrong_answers(await backend.snapshot(), WISHES["development"]["cases"])
+    return _Answers(await measure(backend, dev_data), await _all_pages(backend), wrong)
 
 
 async def _all_pages(backend: SearchBackend) -> list[list[Shop]]:
@@ -105,37 +117,9 @@ async def test_among_20_000_others_the_sought_shop_is_among_eight_in_the_share_t
     assert judged.keystrokes <= _MIXED_KEYSTROKES
 
 
-@pytest.mark.rule("I5", "M3.wishes", "M5.stems")
-@pytest.mark.dev_data
-@pytest.mark.opensearch
-@pytest.mark.timeout(300)
-async def test_both_engines_understand_the_wishes_about_the_development_shops(
-    dev_data: Path, opensearch_url: str, tmp_path: Path
-) -> None:
-    cases = WISHES["development"]["cases"]
-    async with (
-        embedded_engine(dev_data / "dev-shops.ndjson", tmp_path) as embedded,
-        opensearch_world(opensearch_url, dev_data / "dev-shops.ndjson") as opensearch,
-    ):
-        for backend in (embedded, opensearch):
-            assert await wrong_answers(await backend.snapshot(), cases) == []
-
-
 # Of 161 wishes, by the words that the shipped categories have: fewer are wanted, never more.
 _MOST_EMPTY: Final = 3
 _MOST_WRONG: Final = 7
-
-
-@pytest.mark.rule("M3.wishes", "M5", "M4.one_word")
-@pytest.mark.dev_data
-@pytest.mark.timeout(300)
-async def test_few_wishes_find_nothing_or_a_shop_of_another_category_first(dev_data: Path, tmp_path: Path) -> None:
-    catalogue = wishes_catalogue(dev_data, tmp_path / "catalogue")
-    async with embedded_engine(catalogue, tmp_path / "index") as backend:
-        wishes = await measure_wishes(backend, dev_data)
-    assert wishes.queries == 161
-    assert len(wishes.empty) <= _MOST_EMPTY, wishes.empty
-    assert len(wishes.wrong) <= _MOST_WRONG, wishes.wrong
 
 
 # A little under what is measured today (docs/performance.md): with a right category first, and among three.
@@ -149,25 +133,24 @@ _TYPED: Final = {
 _WRONG: Final = {"prefix": 1.35, "exact_name": 0.3, "multiword": 0.5, "typo_prefix": 0.15, "real_variant": 0.3}
 
 
-@pytest.mark.rule("I5", "M10")
+@pytest.mark.rule("M3.wishes", "M5", "M4.one_word", "M10")
 @pytest.mark.dev_data
-@pytest.mark.opensearch
 @pytest.mark.timeout(300)
-async def test_categories_are_suggested_by_their_names_and_few_wrong_ones_for_names_of_shops(
-    dev_data: Path, opensearch_url: str, tmp_path: Path
+async def test_few_wishes_are_misunderstood_and_categories_are_suggested_by_their_names(
+    dev_data: Path, tmp_path: Path
 ) -> None:
-    catalogue = wishes_catalogue(dev_data, tmp_path / "catalogue")
-    async with embedded_engine(catalogue, tmp_path / "index") as backend:
-        embedded = await measure_typing(backend, dev_data)
-    async with opensearch_world(opensearch_url, catalogue) as backend:
-        opensearch = await measure_typing(backend, dev_data)
+    """Few wishes find nothing or a shop of another category first; few categories are shown for names of shops."""
+    async with embedded_engine(wishes_catalogue(dev_data, tmp_path / "catalogue"), tmp_path / "index") as backend:
+        wishes, typing = await measure_wishes(backend, dev_data), await measure_typing(backend, dev_data)
+    assert wishes.queries == 161
+    assert len(wishes.empty) <= _MOST_EMPTY, wishes.empty
+    assert len(wishes.wrong) <= _MOST_WRONG, wishes.wrong
     below = {
-        kind: one for kind, one in embedded.names.items() if one.first < _TYPED[kind][0] or one.three < _TYPED[kind][1]
+        kind: one for kind, one in typing.names.items() if one.first < _TYPED[kind][0] or one.three < _TYPED[kind][1]
     }
     assert below == {}
-    assert {kind: mean for kind, mean in embedded.wrong.items() if mean > _WRONG[kind]} == {}
-    assert (set(embedded.names), set(embedded.wrong)) == (set(_TYPED), set(_WRONG))
-    assert opensearch == embedded
+    assert {kind: mean for kind, mean in typing.wrong.items() if mean > _WRONG[kind]} == {}
+    assert (set(typing.names), set(typing.wrong)) == (set(_TYPED), set(_WRONG))
 
 
 class _Pair(NamedTuple):
