@@ -5,9 +5,9 @@ Bounded runs of shops are sorted in memory, each into a segment, and these are m
 
 import ctypes
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from index_mappings.tiers import ONE_TYPO_MIN
 from shop_directory.typeahead import manifest, segment
 from shop_directory.typeahead.manifest import SegmentUse, TypeaheadManifest
 from shop_directory.typeahead.segment import ARRAYS, POSTING_BITS, Shown
-from shop_directory.typeahead.writing.merging import Input, merge, weight, weight_of
+from shop_directory.typeahead.writing.merging import BackgroundMerging, Input, merge, weight, weight_of
 from shop_directory.typeahead.writing.segment_file import (
     ABOVE,
     BELOW,
@@ -56,6 +56,8 @@ _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 # The maximum number of shops in memory, and of characters of their texts and suggestions: some 150 MB.
 _RUN_SHOPS: Final = 15_000
 _RUN_LETTERS: Final = 6_000_000
+# A merge of this weight takes some ten seconds, so that another process is worth its start.
+_LONG_MERGE: Final = 4_000_000
 # The maximum number of files that are merged together: many systems allow a process 1,024 open ones.
 _MOST_INPUTS: Final = 700
 
@@ -286,20 +288,38 @@ class TypeaheadBuild:
         """Write and store segments and manifest. Returns the manifest's name."""
         if len(self._run) or not self._runs:
             self._end_run()
-        covering = tuple(self._segment(uses) for uses in self._groups())
+        covering = tuple(self._segments())
         name = put_manifest(self._store, TypeaheadManifest((covering,), in_category_order(self._categories)))
         self._unnamed = set()
         return name
 
-    def _groups(self) -> Iterator[list[SegmentUse]]:
-        """The runs of each segment."""
-        group: list[SegmentUse] = []
+    def _segments(self) -> Iterator[SegmentUse]:
+        """Write and store the segments: of each two, one is merged by another process at the same time."""
+        groups = list(self._groups())
+        with closing(BackgroundMerging()) as merging:
+            for own, other in zip_longest(groups[::2], groups[1::2], fillvalue=()):
+                uses = [use for use, _ in other]
+                if sum(own_weight for _, own_weight in other) >= _LONG_MERGE and len(uses) <= _MOST_INPUTS:
+                    merging.start(self._store.directory, tuple(uses))
+                yield self._segment([use for use, _ in own])
+                if (merged := merging.finished(self._store.directory, wait=True)) is not None:
+                    yield self._stored(merged[1], uses)
+                elif uses:
+                    yield self._segment(uses)
+
+    def _groups(self) -> Iterator[list[tuple[SegmentUse, int]]]:
+        """The runs of each segment, and their weights; few segments, of about equal weights."""
+        left = sum(own_weight for _, own_weight in self._runs)
+        group: list[tuple[SegmentUse, int]] = []
         total = 0
         for use, own_weight in self._runs:
-            if group and total + own_weight > self._store.segment_texts:
+            most = self._store.segment_texts
+            share = left / max(1, -(-left // most))
+            if group and (total + own_weight > most or total + own_weight / 2 > share):
                 yield group
+                left -= total
                 group, total = [], 0
-            group.append(use)
+            group.append((use, own_weight))
             total += own_weight
         yield group
 
@@ -315,7 +335,13 @@ class TypeaheadBuild:
             self._remove(run.name for run in uses)
             return_freed_memory()
             uses = [*later, use]
-        self._store.put(segment.segment_path(directory, use.name))
+        return self._stored(use)
+
+    def _stored(self, use: SegmentUse, merged: Sequence[SegmentUse] = ()) -> SegmentUse:
+        """Store a segment, and remove the files of those that were merged into it."""
+        self._unnamed.add(use.name)
+        self._remove(run.name for run in merged)
+        self._store.put(segment.segment_path(self._store.directory, use.name))
         return use
 
     def _end_run(self) -> None:

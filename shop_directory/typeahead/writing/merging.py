@@ -505,13 +505,14 @@ class BackgroundMerging:
                 return
         self._directory, self._inputs = directory, inputs
 
-    def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
+    def finished(self, directory: Path, *, wait: bool = False) -> tuple[Covering, SegmentUse] | None:
         """The merge that has finished since the last call; None if there is none, or its folder is another one.
 
-        Returns the merged segments, as they were at the start, and the segment of their shops.
+        Returns the merged segments, as they were at the start, and the segment of their shops. With `wait` a current
+        merge is waited for.
         """
         process = self._process
-        if process is None or process.poll() is None:
+        if process is None or (process.poll() is None and not wait):
             return None
         answer, _ = process.communicate()
         self._process = None

@@ -234,6 +234,36 @@ def test_more_runs_than_may_be_open_are_merged_in_steps(tmp_path: Path, monkeypa
     assert _files(store) == {f"{expected.name}.segment", f"{name}.manifest"}
 
 
+@pytest.mark.parametrize("works", [True, False])
+def test_of_two_segments_one_is_merged_by_another_process_or_here_if_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, works: bool
+) -> None:
+    merged: list[int] = []
+
+    def counted(directory: Path, inputs: list[Input]) -> SegmentUse:
+        merged.append(sum(entry.segment.contents.shops for entry in inputs))
+        return merge(directory, inputs)
+
+    monkeypatch.setattr("shop_directory.typeahead.writing.build._LONG_MERGE", 1)
+    monkeypatch.setattr("shop_directory.typeahead.writing.build.merge", counted)
+    if not works:
+        monkeypatch.setattr("sys.executable", "false")
+    shops = [named(f"s{number}", f"Kestrel {number}") for number in range(12)]
+    store = TypeaheadStore(tmp_path / "typeahead")
+    weights = [_weight_alone(shop) for shop in shops]
+    store.segment_texts = sum(weights) * 3 // 4
+    with closing(TypeaheadBuild(store, run_shops=1)) as building:
+        for shop in shops:
+            building.add(shop)
+        name = building.finish()
+    (covering,) = _manifest(store, name).coverings
+    assert [use.shops for use in covering] == [6, 6]
+    assert merged == ([6] if works else [6, 6])
+    assert _files(store) == {f"{name}.manifest", *(f"{use.name}.segment" for use in covering)}
+    segments = [Input(open_segment(segment_path(store.directory, use.name))) for use in covering]
+    assert merge(tmp_path, segments) == written(tmp_path, shops)
+
+
 def _in_memory(shop_id: str, name: str) -> Segment:
     run = ShopRun()
     run.add(segment_shop(named(shop_id, name)))
