@@ -6,6 +6,8 @@ No array of a segment may point outside another one, because the kernel checks n
 import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -33,6 +35,8 @@ from shop_directory.typeahead.segment import (
 from shop_directory.typeahead.suggestions import SegmentCutError, SuggestedShop, Suggestion
 from shop_directory.words.categories import CategoryTable
 
+# The requests of other workers need processors too.
+_MAX_THREADS: Final = 4
 # The maximum number of cached suggestions of a segment: some 30 MB.
 _CACHED: Final = 49_152
 # Smaller files are read, because truncating a mapped file kills the process that reads it.
@@ -166,17 +170,18 @@ class SegmentPool:
         self._table = CategoryTable(())
         self._lock = Lock()
 
-    def open(self, directory: Path, name: str) -> MappedSegment:
-        """The segment of a name. Thread-safe. Raises as `Segment`; DamagedSegmentError is a ValueError."""
+    def open(self, directory: Path, names: Sequence[str]) -> list[MappedSegment]:
+        """The segments of these names, those that are not open yet read at the same time. Thread-safe.
+
+        Raises as `MappedSegment`; DamagedSegmentError is a ValueError.
+        """
         with self._lock:
-            segment = self._open.get(name)
-            if segment is None or segment.is_cut():
-                path = segment_path(directory, name)
-                try:
-                    segment = self._open[name] = MappedSegment(path)
-                except ValueError as error:
-                    raise DamagedSegmentError(path.name, error) from error
-            return segment
+            known = {name: segment for name in names if (segment := self._open.get(name)) and not segment.is_cut()}
+            unread = [name for name in dict.fromkeys(names) if name not in known]
+            with ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
+                known |= zip(unread, threads.map(partial(_mapped, directory), unread), strict=True)
+            self._open.update(known)
+        return [known[name] for name in names]
 
     def categories(self, entries: tuple[CategoryEntry, ...]) -> CategoryTable:
         """The table of a manifest's categories, shared by stamps that differ in shops only. Thread-safe."""
@@ -184,6 +189,14 @@ class SegmentPool:
             if self._table.entries != entries:
                 self._table = CategoryTable(entries)
             return self._table
+
+
+def _mapped(directory: Path, name: str) -> MappedSegment:
+    path = segment_path(directory, name)
+    try:
+        return MappedSegment(path)
+    except ValueError as error:
+        raise DamagedSegmentError(path.name, error) from error
 
 
 def _bitmap(numbers: Array, words: int) -> Array:

@@ -157,8 +157,7 @@ def open_typeahead(directory: Path, manifest: TypeaheadManifest, pool: SegmentPo
 
 def _opened(directory: Path, covering: Covering, pool: SegmentPool) -> list[tuple[MappedSegment, Array]]:
     opened = []
-    for use in covering:
-        segment = pool.open(directory, use.name)
+    for use, segment in zip(covering, pool.open(directory, [use.name for use in covering]), strict=True):
         if (segment.bytes, segment.shops) != (use.size, use.shops):
             raise ValueError("the manifest of the typeahead does not fit a segment")
         opened.append((segment, _removed(use)))

@@ -121,7 +121,7 @@ def test_what_is_no_segment_is_refused(tmp_path: Path) -> None:
 
 def test_a_segment_is_mapped_once_and_unmapped_with_its_last_user(tmp_path: Path, use: SegmentUse) -> None:
     pool = SegmentPool()
-    first, second = (pool.open(tmp_path, use.name) for _ in range(2))
+    first, second = (pool.open(tmp_path, [use.name])[0] for _ in range(2))
     assert first is second
     del first
     assert dict(pool._open) == {use.name: second}
