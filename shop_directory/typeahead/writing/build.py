@@ -302,7 +302,8 @@ class TypeaheadBuild:
                 if sum(own_weight for _, own_weight in other) >= _LONG_MERGE and len(uses) <= _MOST_INPUTS:
                     merging.start(self._store.directory, tuple(uses))
                 yield self._segment([use for use, _ in own])
-                if (merged := merging.finished(self._store.directory, wait=True)) is not None:
+                merging.wait()
+                if (merged := merging.finished(self._store.directory)) is not None:
                     yield self._stored(merged[1], uses)
                 elif uses:
                     yield self._segment(uses)

@@ -211,19 +211,18 @@ class _MergedShops:
         """Number the shops; `live` says for each input whether each shop is current."""
         self._inputs = inputs
         self._live, self._directory = live, directory
-        self.count = sum(int(flags.sum()) for flags in live)
+        ends = np.cumsum([flags.sum() for flags in live])
+        self.count = int(ends[-1])
 
         def kept(kind: str) -> Items:
             # All that has an item for each shop is in files: of ten million shops it would take 0.8 GB of memory.
             return mapped(directory, self.count, np.dtype(kind))
 
         negated, former, sources = kept("f8"), kept("i4"), kept("i4")
-        end = 0
-        for source, (found, flags) in enumerate(zip(inputs, live, strict=True)):
-            own = np.flatnonzero(flags)
-            start, end = end, end + len(own)
-            negated[start:end] = -found.arrays["popularities"][own]
-            former[start:end], sources[start:end] = own, source
+        parts = [np.split(items, ends[:-1]) for items in (negated, former, sources)]
+        for source, (found, flags, negative, own, same) in enumerate(zip(inputs, live, *parts, strict=True)):
+            own[:], same[:] = np.flatnonzero(flags), source
+            np.negative(found.arrays["popularities"][flags], out=negative)
         ids = _ids(inputs, live, directory)
         # The places, in the order of the inputs, of the shops in the new order.
         self._order, numbers, self._by_id = kept("i4"), kept("i4"), kept("i4")
@@ -235,11 +234,9 @@ class _MergedShops:
             np.take(items, self._order, out=out, mode="clip")
         np.negative(self._popularities, out=self._popularities)
         self.numbers = mapped_parts(directory, list(map(len, live)))
-        end = 0
-        for renumbered, flags in zip(self.numbers, live, strict=True):
-            start, end = end, end + int(flags.sum())
+        for renumbered, flags, own in zip(self.numbers, live, np.split(numbers, ends[:-1]), strict=True):
             renumbered[:] = GONE
-            renumbered[flags] = numbers[start:end]
+            renumbered[flags] = own
         self.countries = (
             "",
             *sorted({code for found, flags in zip(inputs, live, strict=True) for code in _named(found, flags)}),
@@ -505,14 +502,18 @@ class BackgroundMerging:
                 return
         self._directory, self._inputs = directory, inputs
 
-    def finished(self, directory: Path, *, wait: bool = False) -> tuple[Covering, SegmentUse] | None:
+    def wait(self) -> None:
+        """Wait until no merge is running."""
+        if self._process is not None:
+            self._process.wait()
+
+    def finished(self, directory: Path) -> tuple[Covering, SegmentUse] | None:
         """The merge that has finished since the last call; None if there is none, or its folder is another one.
 
-        Returns the merged segments, as they were at the start, and the segment of their shops. With `wait` a current
-        merge is waited for.
+        Returns the merged segments, as they were at the start, and the segment of their shops.
         """
         process = self._process
-        if process is None or (process.poll() is None and not wait):
+        if process is None or process.poll() is None:
             return None
         answer, _ = process.communicate()
         self._process = None
