@@ -15,16 +15,16 @@ from shop_directory.typeahead.writing.store import TypeaheadStore
 _SHOP_BYTES: Final = 1_600
 # For errors of the local files of a typeahead.
 _FAILURE: Final = "the typeahead could not be written"
-# The shops of one segment of a build, at the most.
-_SEGMENT_SHOPS: Final = 16_000_000
+# The shops of the two segments of a build that are merged at the same time, at the most.
+_MERGED_SHOPS: Final = 32_000_000
 
 
 def needed_space(shops: int) -> int:
-    """How many bytes a build of a typeahead writes at the peak: all runs, and temporary files of one merged segment.
+    """How many bytes a build of a typeahead writes at the peak: all runs, and temporary files of two merged segments.
 
-    The segment itself replaces these array by array, of which the largest, two fifths of all, is there twice.
+    A segment itself replaces these array by array, of which the largest, two fifths of all, is there twice.
     """
-    return _SHOP_BYTES * (shops + 3 * min(shops, _SEGMENT_SHOPS) // 2)
+    return _SHOP_BYTES * (shops + 3 * min(shops, _MERGED_SHOPS) // 2)
 
 
 def stored_documents(reader: GenerationReader) -> Callable[[str], Iterator[Mapping[str, Any]]]:
