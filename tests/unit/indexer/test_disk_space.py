@@ -177,6 +177,6 @@ def test_a_large_build_reports_the_space_that_it_needs(
     assert "the build needs some 1.0 GB in" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("shops", "millions"), [(2, 5), (10, 25), (30, 54)])
-def test_the_space_of_a_typeahead_is_that_of_its_runs_and_one_and_a_half_segments(shops: int, millions: int) -> None:
+@pytest.mark.parametrize(("shops", "millions"), [(2, 5), (10, 25), (30, 75), (60, 108)])
+def test_the_space_of_a_typeahead_is_that_of_its_runs_and_those_of_two_merged_segments(shops: int, millions: int) -> None:
     assert generation_typeahead.needed_space(shops * 10**6) == 1_600 * millions * 10**6
