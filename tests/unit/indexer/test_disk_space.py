@@ -178,5 +178,5 @@ def test_a_large_build_reports_the_space_that_it_needs(
 
 
 @pytest.mark.parametrize(("shops", "millions"), [(2, 5), (10, 25), (30, 75), (60, 108)])
-def test_the_space_of_a_typeahead_is_that_of_its_runs_and_those_of_two_merged_segments(shops: int, millions: int) -> None:
+def test_the_space_of_a_typeahead_is_that_of_its_runs_and_of_two_merged_segments(shops: int, millions: int) -> None:
     assert generation_typeahead.needed_space(shops * 10**6) == 1_600 * millions * 10**6
