@@ -163,8 +163,9 @@ def _split(url: str, shards: int) -> None:
         )
         # The method of the client takes this timeout for its own.
         client.transport.perform_request("GET", f"/_cluster/health/{target}?wait_for_status=green&timeout=30m")
-        # Each shard still has the files of all, with the documents of the others deleted.
-        client.indices.forcemerge(index=target, only_expunge_deletes=True)
+        # Each shard still has the files of all, with the documents of the others deleted. From segments of over 5 GB
+        # these are removed by a merge into one only.
+        client.indices.forcemerge(index=target, max_num_segments=1)
         aliases = {*index["aliases"], name} - {f"{_PREFIX}-shops-in-{count}" for count in range(shards)}
         added = [{"add": {"index": target, "alias": alias}} for alias in aliases]
         client.indices.update_aliases(body={"actions": [{"remove_index": {"index": name}}, *added]})

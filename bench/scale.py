@@ -28,7 +28,7 @@ from tests.support.service_process import serving
 
 # By engine, for each shop: milliseconds of a build (docs/scale.md), and bytes of catalogue, state and indices at the
 # peak, without the typeahead's local files.
-_COSTS: Final = {"embedded": (0.6, 3_200), "opensearch": (0.44, 4_500)}
+_COSTS: Final = {"embedded": (0.6, 3_200), "opensearch": (0.44, 3_200)}
 # How many names of shops are asked for.
 _NAMES: Final = 500
 _START: Final = "a service starts and is ready"

@@ -46,10 +46,10 @@ _GRACE: Final = timedelta(seconds=60)
 # The property of a state that says what its generation was built from.
 _DIGEST_KEY: Final = "built_from"
 # The expected work of the later stages, by what reading the same records takes. Measured with 30,000 invented shops
-# with related records, and with 100,000 and 2,500,000 without (docs/scale.md).
+# with related records, and without with 100,000, 2,500,000 (shops 14) and 10,000,000 (shops 9; docs/scale.md).
 _SORTING: Final = 0.4
 _SHOP_STAGES: Final = {
-    "Indexing shops": 13.0,
+    "Indexing shops": 11.0,
     "Writing out shops": 0.9,
     "Indexing facts": 0.7,
     "Writing out facts": 0.2,
