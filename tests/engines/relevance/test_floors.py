@@ -133,15 +133,19 @@ _TYPED: Final = {
 _WRONG: Final = {"prefix": 1.35, "exact_name": 0.3, "multiword": 0.5, "typo_prefix": 0.15, "real_variant": 0.3}
 
 
-@pytest.mark.rule("M3.wishes", "M5", "M4.one_word", "M10")
+@pytest.mark.rule("I5", "M3.wishes", "M5", "M4.one_word", "M10")
 @pytest.mark.dev_data
+@pytest.mark.opensearch
 @pytest.mark.timeout(300)
 async def test_few_wishes_are_misunderstood_and_categories_are_suggested_by_their_names(
-    dev_data: Path, tmp_path: Path
+    dev_data: Path, opensearch_url: str, tmp_path: Path
 ) -> None:
     """Few wishes find nothing or a shop of another category first; few categories are shown for names of shops."""
-    async with embedded_engine(wishes_catalogue(dev_data, tmp_path / "catalogue"), tmp_path / "index") as backend:
+    catalogue = wishes_catalogue(dev_data, tmp_path / "catalogue")
+    async with embedded_engine(catalogue, tmp_path / "index") as backend:
         wishes, typing = await measure_wishes(backend, dev_data), await measure_typing(backend, dev_data)
+    async with opensearch_world(opensearch_url, catalogue) as backend:
+        assert await measure_typing(backend, dev_data) == typing
     assert wishes.queries == 161
     assert len(wishes.empty) <= _MOST_EMPTY, wishes.empty
     assert len(wishes.wrong) <= _MOST_WRONG, wishes.wrong
