@@ -38,7 +38,7 @@ Items = np.ndarray[tuple[int], np.dtype[Any]]
 
 _COPY_BYTES: Final = 1 << 20
 # The number of lists that are inverted together.
-_LISTS: Final = 100_000
+_INVERTED_LISTS: Final = 100_000
 # The number of files whose check is cached: those of a few manifests.
 _CHECKED: Final = 32
 # Greater, and so worse, than any posting.
@@ -294,8 +294,8 @@ def inverted(heads: Items, items: Items, size: int, keys: Longs) -> Ints:
     These numbers, ascending for each item, are below ABOVE in `keys`, which is memory for a key of each item.
     """
     counts = np.zeros(size, np.int64)
-    for low in range(0, len(heads) - 1, _LISTS):
-        own = heads[low : low + _LISTS + 1]
+    for low in range(0, len(heads) - 1, _INVERTED_LISTS):
+        own = heads[low : low + _INVERTED_LISTS + 1]
         found = items[own[0] : own[-1]]
         numbers = np.repeat(np.arange(low, low + len(own) - 1), np.diff(own))
         keys[own[0] : own[-1]] = found.astype(np.int64) << ABOVE | numbers

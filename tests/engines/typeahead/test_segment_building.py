@@ -79,8 +79,12 @@ def test_a_build_writes_segments_of_bounded_size_that_together_are_the_one_segme
     lines: list[dict[str, Any]], run_shops: int, most: int
 ) -> None:
     shops = _shops(lines)
-    with TemporaryDirectory() as directory:
+    with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         expected = written(Path(directory), shops)
+        # What is read and sorted in blocks has several of them.
+        patch.setattr("shop_directory.typeahead.writing.merging._BLOCK", 3)
+        patch.setattr("shop_directory.typeahead.writing.merging._KEYS", 2)
+        patch.setattr("shop_directory.typeahead.writing.segment_file._INVERTED_LISTS", 2)
         store = TypeaheadStore(Path(directory) / "typeahead")
         store.segment_texts = most
         with closing(TypeaheadBuild(store, run_shops)) as building:
