@@ -142,6 +142,36 @@ def test_containers_are_up_when_they_serve_and_images_are_built_with_pips_config
     assert "secret" not in asked("image", "")
 
 
+def test_packages_are_installed_by_uv_from_where_pip_would_take_them_and_by_pip_where_uv_fails(checkout: Path) -> None:
+    shutil.copy(REPOSITORY / "requirements-dev.lock", checkout)
+    (checkout / ".venv" / ".run").unlink()
+    program = checkout / ".venv" / "bin" / "python"
+    program.unlink()
+    program.write_text(
+        '#!/bin/sh\n[ "$*" = "-m pip config list" ] || { echo "pip: $*" >> asked; exit 0; }\n'
+        "echo \":env:.cert='/our certificates.pem'\"; echo \"global.index-url='https://packages.internal/a b'\"\n"
+    )
+    program.chmod(0o755)
+    uv = checkout / ".venv" / "bin" / "uv"
+    pip = "pip: -m pip install --quiet --disable-pip-version-check"
+    first = f"{pip} --require-hashes --no-deps -r .venv/uv-alone.lock"
+    by_uv = (
+        "uv: /our certificates.pem: pip install --quiet --python .venv/bin/python"
+        " --default-index https://packages.internal/a b --require-hashes --no-deps -r requirements.lock"
+    )
+    by_pip = f"{pip} --require-hashes --no-deps --no-compile -r requirements.lock"
+    last = f"{pip} --no-deps --no-build-isolation -e ."
+    for code, expected in ((0, [first, by_uv, last]), (1, [first, by_uv, by_pip, last])):
+        uv.write_text(f'#!/bin/sh\necho "uv: $SSL_CERT_FILE: $*" >> asked\nexit {code}\n')
+        uv.chmod(0o755)
+        ran(["make", ".venv/.run"], checkout, environment(), check=True)
+        assert (checkout / "asked").read_text().splitlines() == expected
+        (checkout / "asked").unlink()
+        (checkout / ".venv" / ".run").unlink()
+    locked = (checkout / ".venv" / "uv-alone.lock").read_text()
+    assert re.fullmatch(r"uv==\S+ \\\n(    --hash=sha256:\w{64}(?: \\)?\n)+(?:    # .*\n)*", locked), locked
+
+
 def test_tests_of_containers_say_loudly_that_they_do_not_run_and_fail_only_where_they_are_asked_for(
     tmp_path: Path,
 ) -> None:
