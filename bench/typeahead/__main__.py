@@ -82,7 +82,8 @@ def _measured(
     folder = (given.directory or scratch) / f"typeahead-{shops}"
     folder.mkdir(parents=True, exist_ok=True)
     inputs = inputs_of(folder, shops, given.requests, dev_data)
-    who, bare = chosen(given.only, given.without, given.heap)
+    node_core = procedure.load.core if given.node_apart else None
+    who, bare = chosen(given.only, given.without, given.heap, node_core)
     return Comparison(procedure, folder, scratch, inputs).measure(who, shops, bare=bare)
 
 
@@ -131,12 +132,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def chosen(only: Sequence[str], without: Sequence[str], heap: str) -> tuple[list[System], bool]:
+def chosen(only: Sequence[str], without: Sequence[str], heap: str, node_core: int | None) -> tuple[list[System], bool]:
     """The systems that take part, and whether the bare server does.
 
-    `only` names systems, empty for all; `without` names systems to leave out.
+    `only` names systems, empty for all; `without` names systems to leave out; the others are as of `ours`.
     """
-    every = [*ours(heap), *(peer() for peer in PEERS)]
+    every = [*ours(heap, node_core), *(peer() for peer in PEERS)]
     names = {BareAsgi.name, *(one.name for one in every)}
     if unknown := {*only, *without} - names:
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
@@ -189,6 +190,9 @@ def _options() -> argparse.Namespace:
     options.add_argument("--no-quality", action="store_true", help="leave the quality out")
     options.add_argument("--no-tools", action="store_true", help="leave out what MCP, pages and OpenSearch's way cost")
     options.add_argument("--apart", action="store_true", help="run one server after the other instead of all together")
+    options.add_argument(
+        "--node-apart", action="store_true", help="run the OpenSearch node on the load's core, not the service's"
+    )
     options.add_argument("--json", type=Path, help="the file of the report")
     return options.parse_args()
 

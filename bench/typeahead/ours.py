@@ -5,7 +5,7 @@ OpenSearch. A cold system caches no responses; a warm one caches them as a defau
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from opensearchpy import OpenSearch
 from bench.built_indices import UNLIMITED, environment_of, size_mb
 from bench.commands import printed, run
 from bench.opensearch_node import opensearch_node
-from bench.typeahead.system import BuildStats, Role, RunningServer, System
+from bench.typeahead.system import BuildStats, Role, RunningServer, System, on_core
 from index_mappings.documents import SCHEMA_VERSION
 from tests.support.real.opensearch import OpenSearchNode
 from tests.support.real.redis import RedisServer
@@ -68,9 +68,10 @@ class Embedded(System):
 class SharedNode:
     """One OpenSearch node that several systems share, as two nodes cannot share the data."""
 
-    def __init__(self, heap: str) -> None:
-        """Configure the node; `heap` is as `-Xmx` takes it."""
+    def __init__(self, heap: str, core: int | None) -> None:
+        """Configure the node; `heap` is as `-Xmx` takes it; without a core, it shares that of who starts it."""
         self._heap = heap
+        self._core = core
         self._users = 0
         self._held = ExitStack()
         self._node: OpenSearchNode | None = None
@@ -79,7 +80,8 @@ class SharedNode:
     def running(self, folder: Path) -> Iterator[OpenSearchNode]:
         """The running node with its data in a folder."""
         if self._node is None:
-            self._node = self._held.enter_context(opensearch_node(folder / "node", self._heap))
+            with nullcontext() if self._core is None else on_core(self._core):
+                self._node = self._held.enter_context(opensearch_node(folder / "node", self._heap))
         self._users += 1
         try:
             yield self._node
@@ -140,9 +142,9 @@ class OverOpenSearch(System):
                     yield RunningServer(service.port, (service.pid, node.process.pid, redis.process.pid))
 
 
-def ours(heap: str) -> list[System]:
-    """The service with both engines, cold and warm."""
-    node = SharedNode(heap)
+def ours(heap: str, node_core: int | None) -> list[System]:
+    """The service with both engines, cold and warm; the OpenSearch node on the service's core unless one is given."""
+    node = SharedNode(heap, node_core)
     return [
         Embedded(cold=True),
         Embedded(cold=False),
