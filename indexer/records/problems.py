@@ -8,10 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from indexer.records.faults import RefusedRecordError
-from indexer.records.hiding import Hiding
+
+if TYPE_CHECKING:
+    # It imports all that checks shops, which takes longer than a process needs to read a workbook.
+    from indexer.records.hiding import Hiding
 
 LISTED: Final = 100
 # The characters of a value that are shown (V1).
@@ -83,7 +86,7 @@ class ProblemLog:
     reasons: Counter[str] = field(default_factory=Counter)
     report: Callable[[Problem], None] | None = None
     shows_values: bool = False
-    hiding: list[Hiding] = field(default_factory=list)
+    hiding: "list[Hiding]" = field(default_factory=list)
 
     def add(self, *problems: Problem) -> None:
         """Add the problems of one record."""
@@ -99,7 +102,7 @@ class ProblemLog:
             if self.report is not None:
                 self.report(problem)
 
-    def add_hiding(self, hiding: Hiding | None) -> None:
+    def add_hiding(self, hiding: "Hiding | None") -> None:
         """Add the hiding that a bad record of a shop implies, if any."""
         if hiding is not None:
             self.hiding.append(hiding)

@@ -4,12 +4,11 @@ import re
 from pathlib import Path
 from typing import Final, Literal
 
+from indexer.catalogue.sheets.workbooks.json_list import RECORD_MARK
 from indexer.records.problems import CatalogueError
 from indexer.sources.ndjson import WORKBOOK_MARKS
 
 Format = Literal["csv", "workbook", "json"]
-# What stands before each text of a sequence of JSON texts (RFC 7464).
-RECORD_MARK: Final = "\x1e"
 _HEAD: Final = 64 * 1024
 # The least part of UTF-16 that is zeros.
 _ZEROS: Final = 0.05

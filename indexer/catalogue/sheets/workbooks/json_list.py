@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from indexer.catalogue.sheets.formats import RECORD_MARK
 from indexer.catalogue.sheets.workbooks.numbers import number_text
 from indexer.catalogue.sheets.workbooks.rows import MAX_COLUMNS, Layout, Sheet, SheetRow
 from indexer.records.problems import MAX_SHOWN, CatalogueError
 
+# What stands before each text of a sequence of JSON texts (RFC 7464).
+RECORD_MARK: Final = "\x1e"
 # The column of a list of texts, and that of the names of the entries of an object.
 _TEXTS: Final = "url"
 _KEYS: Final = "key"

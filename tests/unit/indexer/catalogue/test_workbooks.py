@@ -1,6 +1,8 @@
 """`catalogue from-csv` of workbooks: what is hidden, formats of numbers, and files that are hostile."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import date, datetime, time
 from io import BytesIO
@@ -353,3 +355,9 @@ def test_a_workbook_that_takes_too_much_memory_is_refused(given: Import, monkeyp
     texts = [[f"{number}{'x' * 500}"] for number in range(200_000)]
     message = "list.csv takes more than 100 MiB of memory: split it, or save it as CSV."
     assert message in given.refused(xlsx([*SHOPS, *texts]))
+
+
+def test_the_process_that_reads_a_workbook_imports_nothing_that_checks_records() -> None:
+    imports = f"import sys, {extract.__name__}; print(*sys.modules)"
+    named = subprocess.run([sys.executable, "-P", "-c", imports], capture_output=True, text=True, check=True).stdout
+    assert {"pydantic", "publicsuffixlist", "indexer.records.shop"} & set(named.split()) == set()
