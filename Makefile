@@ -24,13 +24,16 @@ OPEN_DATA = var/open-data/$(subst @,-,$(OPEN_DATA_PACKAGE))
 # A lock names all packages, so none is looked for; and Python compiles what it imports.
 LOCKED = --require-hashes --no-deps
 # uv takes an eighth of pip's time, from the index and with the certificates that pip is set to. Where it fails, pip is asked.
+# pip lists the environment's settings, which win, last. The address of an index may hold a password, which arguments would
+# show to other users.
 define install
 @sed -n '/^uv==/,/[^\\]$$/p' requirements-dev.lock > $(VENV)/uv-alone.lock
-@pip_is_set_to() { $(BIN)/python -m pip config list | sed -n "s/^[^=]*\.$$1='\(.*\)'$$/\1/p" | head -n 1; }; \
+@pip_is_set_to() { $(BIN)/python -m pip config list | sed -n "s/^[^=]*\.$$1='\(.*\)'$$/\1/p" | tail -n 1; }; \
 index=$$(pip_is_set_to index-url) certificates=$$(pip_is_set_to cert); \
-$(PIP_INSTALL) $(LOCKED) -r $(VENV)/uv-alone.lock && \
-env $${certificates:+SSL_CERT_FILE="$$certificates"} $(BIN)/uv pip install --quiet --python $(BIN)/python \
-  $${index:+--default-index "$$index"} $(LOCKED) -r $(1) || \
+$(PIP_INSTALL) $(LOCKED) -r $(VENV)/uv-alone.lock && ( \
+  [ -z "$$index" ] || export UV_DEFAULT_INDEX="$$index"; \
+  [ -z "$$certificates" ] || export SSL_CERT_FILE="$$certificates"; \
+  $(BIN)/uv pip install --quiet --python $(BIN)/python $(LOCKED) -r $(1) ) || \
 { echo "Installing them by pip, for a minute or two ..."; $(PIP_INSTALL) $(LOCKED) --no-compile -r $(1); }
 endef
 

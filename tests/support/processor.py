@@ -5,12 +5,12 @@ from time import process_time_ns
 from typing import Final
 
 _ROUNDS: Final = 9
-# What the work takes on the machine of docs/performance.md, computed from one on which requests take 1.9 times as long.
+# On the faster machine of docs/performance.md; computed from 35 on one on which requests take 1.9 times as long.
 _USUAL_MS: Final = 18.0
 
 
 def slowness() -> float:
-    """How many times as long this processor takes as that of docs/performance.md, at least 1.
+    """How many times as long this processor takes as that of the faster machine of docs/performance.md, at least 1.
 
     It is that of the moment: a processor that shares its core, or is slowed down, takes longer.
     """

@@ -149,20 +149,21 @@ def test_packages_are_installed_by_uv_from_where_pip_would_take_them_and_by_pip_
     program.unlink()
     program.write_text(
         '#!/bin/sh\n[ "$*" = "-m pip config list" ] || { echo "pip: $*" >> asked; exit 0; }\n'
-        "echo \":env:.cert='/our certificates.pem'\"; echo \"global.index-url='https://packages.internal/a b'\"\n"
+        "cat <<'END'\nglobal.index-url='https://other.internal/'\n:env:.cert='/our certificates.pem'\n"
+        ":env:.index-url='https://packages.internal/a b'\nEND\n"
     )
     program.chmod(0o755)
     uv = checkout / ".venv" / "bin" / "uv"
     pip = "pip: -m pip install --quiet --disable-pip-version-check"
     first = f"{pip} --require-hashes --no-deps -r .venv/uv-alone.lock"
     by_uv = (
-        "uv: /our certificates.pem: pip install --quiet --python .venv/bin/python"
-        " --default-index https://packages.internal/a b --require-hashes --no-deps -r requirements.lock"
+        "uv: /our certificates.pem: https://packages.internal/a b:"
+        " pip install --quiet --python .venv/bin/python --require-hashes --no-deps -r requirements.lock"
     )
     by_pip = f"{pip} --require-hashes --no-deps --no-compile -r requirements.lock"
     last = f"{pip} --no-deps --no-build-isolation -e ."
     for code, expected in ((0, [first, by_uv, last]), (1, [first, by_uv, by_pip, last])):
-        uv.write_text(f'#!/bin/sh\necho "uv: $SSL_CERT_FILE: $*" >> asked\nexit {code}\n')
+        uv.write_text(f'#!/bin/sh\necho "uv: $SSL_CERT_FILE: $UV_DEFAULT_INDEX: $*" >> asked\nexit {code}\n')
         uv.chmod(0o755)
         ran(["make", ".venv/.run"], checkout, environment(), check=True)
         assert (checkout / "asked").read_text().splitlines() == expected
